@@ -1,5 +1,5 @@
 /** The frame of every screen: navigation, the state of the feed, and messages. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { balance, totalPnl } from './account/live-account.ts'
 import { session } from './account/session.ts'
 import { signOf, usd } from './base/numbers.ts'
@@ -9,12 +9,10 @@ import { dismiss, toasts } from './base/toasts.ts'
 import { feedState, staleSince } from './feed/connection.ts'
 import { TradeScreen } from './trade/screen.tsx'
 import { ErrorBoundary } from './ui/error-boundary.tsx'
-import { lazy } from './ui/lazy.tsx'
+import { lazy, loadTrading } from './ui/lazy.tsx'
 
-const BatchScreen = lazy(() => import('./batch/screen.tsx').then((module) => module.BatchScreen))
-const DataScreen = lazy(() => import('./screens/data-screen.tsx').then((module) => module.DataScreen))
-const AccountScreen = lazy(() => import('./account/screen.tsx').then((module) => module.AccountScreen))
-const SignedInScreen = lazy(() => import('./account/signed-in.tsx').then((module) => module.SignedInScreen))
+const DataScreen = lazy(async () => (await import('./screens/data-screen.tsx')).DataScreen)
+const AccountScreen = lazy(async () => (await loadTrading()).AccountScreen)
 
 const LINKS = [
   { path: '/trade', name: 'trade', text: 'Trade' },
@@ -42,6 +40,12 @@ function Equity() {
 
 function Bar() {
   const current = screen.value.name
+  const links = useRef<HTMLElement>(null)
+  // On a phone not all links fit.
+  useEffect(() => {
+    const chosen = links.current?.querySelector('[aria-current]')
+    chosen?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [current])
   const signedIn = session.value
   return (
     <header class="bar">
@@ -49,7 +53,7 @@ function Bar() {
         <img src="/icon.svg" alt="" width="22" height="22" />
         <span>Clearbatch</span>
       </a>
-      <nav class="links" aria-label="Screens">
+      <nav class="links" aria-label="Screens" ref={links}>
         {LINKS.map(({ path, name, text }) => (
           <a key={name} href={path} aria-current={current === name ? 'page' : undefined}>
             {text}
@@ -93,23 +97,15 @@ function Screen() {
     case 'trade':
       return <TradeScreen />
     case 'batch':
-      return (
-        <BatchScreen
-          marketId={current.marketId}
-          batchId={current.batchId}
-          key={`${current.marketId}-${current.batchId}`}
-        />
-      )
     case 'markets':
     case 'portfolio':
     case 'risk':
     case 'status':
     case 'settings':
-      return <DataScreen name={current.name} />
+      return <DataScreen screen={current} />
     case 'account':
-      return <AccountScreen />
     case 'signed-in':
-      return <SignedInScreen />
+      return <AccountScreen isReturning={current.name === 'signed-in'} />
     default:
       return (
         <section class="page">

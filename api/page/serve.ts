@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import { DOCUMENT_HEADERS } from '../http/security-headers.ts'
 import type { PageConfig } from './config.ts'
 
-/** The screens, as `web/router.ts` knows them. */
+/** The screens, as `web/base/router.ts` knows them. */
 export const SCREENS = [
   '/',
   '/trade',

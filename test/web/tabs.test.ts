@@ -1,12 +1,22 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import type { Page } from 'playwright-core'
+import type { Page, Request } from 'playwright-core'
 import * as act from './support/actions.ts'
 import { openPage, type WatchedPage } from './support/browser.ts'
 import { usePageExchange } from './support/exchange.ts'
 import { type InjectedWallet, injectWallet } from './support/injected-wallet.ts'
 
 const { byId, PATIENCE_MS, toast } = act
+
+const isRenewal = (request: Request): boolean =>
+  request.method() === 'POST' && request.url().endsWith('/v0/orders/cancel/all-after')
+
+/** Headless tabs are always visible, so the page is given the state of a tab in the background. */
+const show = (page: Page, isVisible: boolean): Promise<void> =>
+  page.evaluate<void>(`(() => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${!isVisible} })
+    document.dispatchEvent(new Event('visibilitychange'))
+  })()`)
 
 describe('web: two tabs, a release, and an exchange that is away', function () {
   this.timeout(4 * PATIENCE_MS)
@@ -51,6 +61,35 @@ describe('web: two tabs, a release, and an exchange that is away', function () {
     await second.getByRole('button', { name: 'Turn off' }).click()
   })
 
+  it('when the tab that renews it is hidden, it lets the switch fire, and says so when it is shown', async () => {
+    await act.openTrade(second, base())
+    await byId(second, 'price').fill('60000')
+    await byId(second, 'size').fill('0.001')
+    await byId(second, 'place').click({ timeout: PATIENCE_MS })
+    await toast(second, 'Order placed')
+    await byId(second, 'account-link').click()
+    await second.getByLabel('Seconds until the switch fires').selectOption('30')
+    await byId(second, 'arm').click()
+    await byId(second, 'armed').filter({ hasText: 'renewed by this tab' }).waitFor({ timeout: PATIENCE_MS })
+    const renewals: string[] = []
+    await show(second, false)
+    second.on('request', (request) => {
+      if (isRenewal(request)) renewals.push(request.url())
+    })
+    await toast(second, 'cancelled by the dead-man switch')
+    expect(renewals).to.deep.equal([])
+    await show(second, true)
+    await toast(second, 'The dead-man switch has fired while this tab was hidden')
+  })
+
+  it('when the page is loaded on another screen, the tab renews the switch there too', async () => {
+    const renewed = second.waitForRequest(isRenewal, { timeout: PATIENCE_MS })
+    await second.goto(`${base()}/trade/BTC-PERP`)
+    await renewed
+    await byId(second, 'account-link').click()
+    await second.getByRole('button', { name: 'Turn off' }).click()
+  })
+
   it('when an order cannot be sent, the message says that its outcome is unknown, and then what became of it', async () => {
     await act.openTrade(second, base())
     await second.route(/\/v0\/orders$/, (route) => route.abort())
@@ -81,6 +120,27 @@ describe('web: two tabs, a release, and an exchange that is away', function () {
     await second.goto(`${base()}/risk`)
     await byId(second, 'risk').waitFor({ timeout: PATIENCE_MS })
     expect(refused).to.be.greaterThan(1)
+  })
+
+  it('when the file of the verifier is gone after a release, the page loads itself again and verifies the batch', async () => {
+    await second.evaluate('sessionStorage.clear()')
+    let refused = 0
+    await second.route(/\/assets\/verifier-.*\.js/, async (route) => {
+      refused += 1
+      if (refused === 1) await route.fulfill({ status: 404, body: '' })
+      else await route.continue()
+    })
+    await second.goto(`${base()}/batch/1/2`)
+    await act.chooseNode(second, exchange.stack.file.rpc_url)
+    await act.proofColour(second, 'green')
+    expect(refused).to.be.greaterThan(1)
+  })
+
+  it('when a part of the page stays missing, a message says so', async () => {
+    await second.route(/\/assets\/trading-.*\.js/, (route) => route.fulfill({ status: 404, body: '' }))
+    await second.goto(`${base()}/status`)
+    await toast(second, 'The page could not do this')
+    await second.unroute(/\/assets\/trading-.*\.js/)
   })
 
   it('when one tab signs out, the other does too', async () => {

@@ -3,8 +3,15 @@ import { after, before, describe, it } from 'mocha'
 import type { Page } from 'playwright-core'
 import type { BatchProof } from '../../client/responses.ts'
 import { byId, chooseNode, openTrade, PATIENCE_MS, proofColour, untilLive } from './support/actions.ts'
-import { openPage, type WatchedPage } from './support/browser.ts'
+import { launch, openPage, type WatchedPage } from './support/browser.ts'
 import { usePageExchange } from './support/exchange.ts'
+import { serveStatically } from './support/static-host.ts'
+
+/** Runs in the page: pixels of a canvas per unit of its style. */
+const ratiosOf = (element: unknown): readonly number[] => {
+  const { width, height, clientWidth, clientHeight } = element as Record<string, number>
+  return [Number(width) / Number(clientWidth), Number(height) / Number(clientHeight)]
+}
 
 const PROOF = /\/v0\/auctions\/\d+\/\d+\/proof/
 
@@ -32,10 +39,24 @@ describe('web: a visitor without a wallet', function () {
     await page.locator('[data-testid=chart] canvas').first().waitFor({ timeout: PATIENCE_MS })
   })
 
+  it('when the screen has two pixels per unit, the chart draws with both', async () => {
+    // The browser's emulation of a denser screen leaves out the sizes of canvases.
+    const dense = await launch(['--force-device-scale-factor=2'])
+    const sharp = await (await dense.newContext({ viewport: null })).newPage()
+    await openTrade(sharp, base())
+    const chart = sharp.locator('[data-testid=chart] canvas').first()
+    await chart.waitFor({ timeout: PATIENCE_MS })
+    while ((await chart.evaluate(ratiosOf)).join() !== '2,2') await sharp.waitForTimeout(50)
+    await dense.close()
+  })
+
   it('when a level of the book is clicked, its price is in the ticket', async () => {
     const level = byId(page, 'book').locator('.bids .level').first()
     await level.click()
-    expect(await byId(page, 'price').inputValue()).to.match(/^\d+(\.\d)?$/)
+    const price = byId(page, 'price')
+    // The ticket follows with the next frame.
+    while ((await price.inputValue()) === '') await page.waitForTimeout(20)
+    expect(await price.inputValue()).to.match(/^\d+(\.\d)?$/)
   })
 
   it('when a batch is opened, it stays grey until the visitor chooses a node, and is then green', async () => {
@@ -58,6 +79,24 @@ describe('web: a visitor without a wallet', function () {
       await page.locator('h1').first().waitFor({ timeout: PATIENCE_MS })
     }
     expect(watched.faults).to.deep.equal([])
+  })
+
+  it('when another host serves the page with the address of the api, it shows the live exchange and a green proof', async () => {
+    const host = await serveStatically({
+      api_url: base(),
+      issuer_url: null,
+      client_id: 'clearbatch',
+      rpc_urls: [exchange.stack.file.rpc_url],
+    })
+    const other = await openPage(exchange.browser)
+    await openTrade(other.page, host.url)
+    await byId(other.page, 'batch-row').first().waitFor({ timeout: PATIENCE_MS })
+    await other.page.goto(`${host.url}/batch/1/2`)
+    await chooseNode(other.page, exchange.stack.file.rpc_url)
+    await proofColour(other.page, 'green')
+    expect(other.faults).to.deep.equal([])
+    await other.context.close()
+    await host.close()
   })
 
   const tamperings: readonly { readonly what: string; readonly change: (proof: BatchProof) => unknown }[] = [

@@ -2,10 +2,10 @@
 import { useState } from 'preact/hooks'
 import type { Challenge, KeyScope, RotatedKey } from '../../client/api-keys.ts'
 import { dateTime } from '../base/times.ts'
-import { toast } from '../base/toasts.ts'
-import { ReadError } from '../screens/read-error.tsx'
-import { useRead } from '../screens/use-read.ts'
-import { Choice } from '../ui/controls.tsx'
+import { attempt } from '../base/toasts.ts'
+import { Button, Choice } from '../ui/controls.tsx'
+import { ReadError } from '../ui/read-error.tsx'
+import { useRead } from '../ui/use-read.ts'
 import { requireTrader, trader } from './trader.ts'
 import { ownerWallet, signText } from './wallet.ts'
 
@@ -35,15 +35,16 @@ export function ApiKeyPanel() {
   )
   const current = read.value?.api_key ?? null
   const create = async (): Promise<void> => {
-    const id = 'api-key'
-    toast({ id, kind: 'pending', title: 'Confirm the text in your wallet' })
-    try {
-      setCreated((await rotate(scope)).api_key)
-      toast({ id, kind: 'good', title: 'The API key is created', text: 'It is shown once.' })
-      read.again()
-    } catch (error) {
-      toast({ id, kind: 'bad', title: 'No key was created', text: (error as Error).message })
+    const words = {
+      id: 'api-key',
+      doing: 'Confirm the text in your wallet',
+      done: 'The API key is created',
+      failed: 'No key was created',
     }
+    const rotated = await attempt(words, () => rotate(scope))
+    if (rotated === null) return
+    setCreated(rotated.api_key)
+    read.again()
   }
   return (
     <section class="panel" aria-label="API key">
@@ -59,9 +60,9 @@ export function ApiKeyPanel() {
         </p>
         <Choice label="Scope" options={SCOPES} value={scope} onChange={setScope} />
         <div class="form-line">
-          <button type="button" class="button" onClick={() => void create()}>
+          <Button onClick={() => void create()}>
             {current === null ? 'Create an API key' : 'Replace the API key'}
-          </button>
+          </Button>
         </div>
         {created === null ? null : (
           <>
@@ -70,16 +71,12 @@ export function ApiKeyPanel() {
               {created}
             </output>
             <div class="form-line">
-              <button
-                type="button"
-                class="button small"
-                onClick={() => void navigator.clipboard.writeText(created)}
-              >
+              <Button class="small" onClick={() => void navigator.clipboard.writeText(created)}>
                 Copy
-              </button>
-              <button type="button" class="button small" onClick={() => setCreated(null)}>
+              </Button>
+              <Button class="small" onClick={() => setCreated(null)}>
                 I have stored it
-              </button>
+              </Button>
             </div>
           </>
         )}

@@ -1,28 +1,22 @@
 /** Faucet, deposit and withdrawal. */
+
 import { useState } from 'preact/hooks'
 import type { WithdrawalPage } from '../../client/responses.ts'
 import { parsed, usd } from '../base/numbers.ts'
 import { countdown, dateTime } from '../base/times.ts'
-import { toast } from '../base/toasts.ts'
-import { useRead } from '../screens/use-read.ts'
+import { attempt } from '../base/toasts.ts'
 import { Field } from '../trade/ticket-fields.tsx'
+import { Button, Head } from '../ui/controls.tsx'
+import { useRead } from '../ui/use-read.ts'
 import { ownBank } from './bank.ts'
 import { balance, freeBalance } from './live-account.ts'
 import { refreshAccount, requireTrader, trader } from './trader.ts'
 import { wallet } from './wallet.ts'
 
-/** Runs one action of funds with one toast. Returns whether it is done. */
-async function run(id: string, doing: string, done: string, work: () => Promise<unknown>): Promise<boolean> {
-  toast({ id, kind: 'pending', title: doing })
-  try {
-    await work()
-    toast({ id, kind: 'good', title: done })
-    refreshAccount()
-    return true
-  } catch (error) {
-    toast({ id, kind: 'bad', title: `${doing.replace(/ …$/, '')}: not done`, text: (error as Error).message })
-    return false
-  }
+/** Runs one action of funds. */
+async function run(id: string, doing: string, done: string, work: () => Promise<unknown>): Promise<void> {
+  await attempt({ id, doing, done, failed: `${doing.replace(/ …$/, '')}: not done` }, work)
+  refreshAccount()
 }
 
 function PendingWithdrawal({ page, onPaid }: { page: WithdrawalPage | null; onPaid: () => void }) {
@@ -34,9 +28,8 @@ function PendingWithdrawal({ page, onPaid }: { page: WithdrawalPage | null; onPa
         {usd(page.pending_e18_raw)} USDM requested.{' '}
         {isPayable ? 'The bank pays it now.' : `The bank pays it in ${countdown(page.payable_at)}.`}
       </p>
-      <button
-        type="button"
-        class="button small primary"
+      <Button
+        class="small primary"
         data-testid="withdraw"
         disabled={!isPayable}
         onClick={async () => {
@@ -47,7 +40,7 @@ function PendingWithdrawal({ page, onPaid }: { page: WithdrawalPage | null; onPa
         }}
       >
         Withdraw to the wallet
-      </button>
+      </Button>
     </div>
   )
 }
@@ -56,15 +49,7 @@ function History({ page }: { page: WithdrawalPage | null }) {
   if (page === null || page.withdrawals.length === 0) return null
   return (
     <table class="table">
-      <thead>
-        <tr>
-          <th scope="col">Withdrawal</th>
-          <th scope="col" class="num">
-            Amount
-          </th>
-          <th scope="col">Status</th>
-        </tr>
-      </thead>
+      <Head columns={['Withdrawal', { num: 'Amount' }, 'Status']} />
       <tbody>
         {page.withdrawals.slice(0, 5).map((each) => (
           <tr key={each.withdrawal_id}>
@@ -131,27 +116,15 @@ export function FundsPanel() {
         </p>
         <Field label="Amount" value={amount} unit="USDM" testId="amount" onInput={setAmount} />
         <div class="form-line">
-          <button
-            type="button"
-            class="button primary"
-            data-testid="deposit"
-            disabled={value <= 0n}
-            onClick={() => void put()}
-          >
+          <Button class="primary" data-testid="deposit" disabled={value <= 0n} onClick={() => void put()}>
             Deposit
-          </button>
-          <button
-            type="button"
-            class="button"
-            data-testid="request-withdrawal"
-            disabled={value <= 0n}
-            onClick={() => void take()}
-          >
+          </Button>
+          <Button data-testid="request-withdrawal" disabled={value <= 0n} onClick={() => void take()}>
             Request withdrawal
-          </button>
-          <button type="button" class="button" data-testid="faucet" onClick={() => void faucet()}>
+          </Button>
+          <Button data-testid="faucet" onClick={() => void faucet()}>
             Test funds
-          </button>
+          </Button>
         </div>
         <PendingWithdrawal page={withdrawals.value} onPaid={refresh} />
       </div>

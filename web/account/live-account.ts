@@ -5,11 +5,18 @@ import type { Balance, Fill, PlacedOrder, Position, Transaction } from '../../cl
 import { mul } from '../base/numbers.ts'
 import { prices } from '../feed/markets.ts'
 
+/** Counts messages of the feed in which an own order has ended. */
+export const endings = signal(0)
 export const openOrders = signal<readonly PlacedOrder[]>([])
 /** Newest first. */
 export const fills = signal<readonly Fill[]>([])
+/** `failure`: why the chain has not settled it, once that is read. */
+export interface VoidedFill extends Fill {
+  readonly failure: string | null
+}
+
 /** Fills of batches that were voided in this session, newest first. */
-export const voidedFills = signal<readonly Fill[]>([])
+export const voidedFills = signal<readonly VoidedFill[]>([])
 export const transactions = signal<readonly Transaction[]>([])
 /** With margin and liquidation price, as REST computes them. */
 export const positions = signal<readonly Position[]>([])
@@ -26,6 +33,12 @@ export const ownShares = computed<ReadonlyMap<string, bigint>>(() => {
   }
   return shares
 })
+
+export const isWaiting = ({ status }: PlacedOrder): boolean => status === 'PENDING_TRIGGER'
+
+/** Limit orders move their price, and orders that wait for their trigger move the trigger. */
+export const isMovable = (order: PlacedOrder): boolean =>
+  !order.forced && (order.order_type === 'LIMIT' || isWaiting(order))
 
 /** At the mark of the feed: value less what was paid at entry. Null without a mark. */
 export function unrealizedPnl({ market_id, size_e18_raw, entry_notional_e18_raw }: Position): bigint | null {

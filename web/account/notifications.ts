@@ -1,6 +1,7 @@
-/** Notices of own fills, if the visitor has turned them on. */
-import type { Fill } from '../../client/responses.ts'
-import { number } from '../base/numbers.ts'
+/** Messages about own fills and about orders that have ended; sounds and notifications if the visitor has turned them on. */
+import type { Fill, PlacedOrder } from '../../client/responses.ts'
+import { quantity } from '../base/numbers.ts'
+import { reasonWords } from '../base/reasons.ts'
 import { settings } from '../base/settings.ts'
 import { toast } from '../base/toasts.ts'
 
@@ -21,14 +22,34 @@ export function notifyFills(fills: readonly Fill[]): void {
     const isNew = !known.has(fill.fill_id)
     known.add(fill.fill_id)
     if (known.size > MOST_KNOWN) known.delete(known.values().next().value as string)
-    const what = `${fill.side === 'LONG' ? 'Bought' : 'Sold'} ${number(fill.quantity_e18_raw, { places: 8, short: true })} ${fill.symbol}`
-    const title = `${what} at ${number(fill.price_e18_raw, { places: 8, short: true })}`
+    const what = `${fill.side === 'LONG' ? 'Bought' : 'Sold'} ${quantity(fill.quantity_e18_raw)} ${fill.symbol}`
+    const title = `${what} at ${quantity(fill.price_e18_raw)}`
     const kind = fill.status === 'FAILED' ? 'bad' : 'good'
     toast({ id: `fill-${fill.fill_id}`, kind, title, text: STAGES[fill.status] })
     if (!isNew) continue
     if (settings.value.sounds) beep()
     if (settings.value.notifications && document.hidden && Notification.permission === 'granted')
       new Notification(title, { tag: fill.fill_id, body: 'Clearbatch' })
+  }
+}
+
+/** Ends that the trader has asked for, or that the toast of a fill shows. */
+const EXPECTED: readonly string[] = ['FILLED', 'USER_CANCELLED', 'REPLACED']
+
+/** Ends that a bracket is for, or a closed position. */
+const LINKED: readonly string[] = ['ENTRY_ENDED', 'EXIT_TRIGGERED', 'EXIT_FILLED', 'POSITION_CLOSED']
+
+/** Shows why own orders have ended, unless the trader has ended them. */
+export function notifyEnds(orders: readonly PlacedOrder[]): void {
+  for (const { order_id, side, symbol, status_reason: reason, filled_quantity_e18_raw } of orders) {
+    if (reason === null || EXPECTED.includes(reason)) continue
+    const isUnfilled = filled_quantity_e18_raw === '0'
+    toast({
+      id: `end-${order_id}`,
+      kind: isUnfilled && !LINKED.includes(reason) ? 'bad' : 'info',
+      title: `${side === 'LONG' ? 'Buy' : 'Sell'} order in ${symbol} has ended`,
+      text: `${isUnfilled ? 'It has not filled' : 'It has filled in part'}: ${reasonWords(reason)}.`,
+    })
   }
 }
 

@@ -1,11 +1,13 @@
 /** Rate limits of the account, and the switch that cancels its orders if this browser dies. */
+
 import { useState } from 'preact/hooks'
 import { number } from '../base/numbers.ts'
 import { countdown } from '../base/times.ts'
 import { toast } from '../base/toasts.ts'
-import { ReadError } from '../screens/read-error.tsx'
-import { useRead } from '../screens/use-read.ts'
+import { Button, Head } from '../ui/controls.tsx'
+import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
+import { useRead } from '../ui/use-read.ts'
 import { deadMan, setDeadMan } from './dead-man.ts'
 import { requireTrader, trader } from './trader.ts'
 
@@ -40,9 +42,9 @@ function Switch() {
               </option>
             ))}
           </select>
-          <button type="button" class="button" data-testid="arm" onClick={() => set(seconds)}>
+          <Button data-testid="arm" onClick={() => set(seconds)}>
             Turn on
-          </button>
+          </Button>
         </div>
       ) : (
         <div class="form-line">
@@ -50,9 +52,7 @@ function Switch() {
             {armed} s,{' '}
             {isOwner ? `renewed by this tab, fires in ${countdown(fireAt)}` : 'renewed by another tab'}
           </span>
-          <button type="button" class="button" onClick={() => set(null)}>
-            Turn off
-          </button>
+          <Button onClick={() => set(null)}>Turn off</Button>
         </div>
       )}
     </div>
@@ -72,20 +72,7 @@ export function SafetyPanel() {
       <ReadError read={read} />
       <Scroll label="Limits">
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Limit</th>
-              <th scope="col" class="num">
-                Remaining
-              </th>
-              <th scope="col" class="num">
-                Of
-              </th>
-              <th scope="col" class="num">
-                Window
-              </th>
-            </tr>
-          </thead>
+          <Head columns={['Limit', { num: 'Remaining' }, { num: 'Of' }, { num: 'Window' }]} />
           <tbody>
             {(read.value ?? []).map(({ bucket, limit, remaining, window_seconds }) => (
               <tr key={bucket}>

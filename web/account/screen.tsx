@@ -1,7 +1,9 @@
 /** Sign-in for a visitor; keys, funds and safety for an account. */
+
 import { useState } from 'preact/hooks'
 import { config } from '../base/config.ts'
 import { toast } from '../base/toasts.ts'
+import { Button } from '../ui/controls.tsx'
 import '../style/account.css'
 import { ApiKeyPanel } from './api-key-panel.tsx'
 import { FundsPanel } from './funds-panel.tsx'
@@ -9,6 +11,7 @@ import { SafetyPanel } from './safety-panel.tsx'
 import { begin, end, session } from './session.ts'
 import { SessionKeyPanel } from './session-key-panel.tsx'
 import { startSignIn } from './sign-in.ts'
+import { SignedInScreen } from './signed-in.tsx'
 import { announced, connect, wallet } from './wallet.ts'
 
 function Wallets() {
@@ -34,9 +37,8 @@ function Wallets() {
         </p>
       ) : null}
       {list.map((each) => (
-        <button
-          type="button"
-          class="button wallet"
+        <Button
+          class="wallet"
           key={each.info.uuid}
           data-testid="wallet"
           onClick={() => void run(connect(each))}
@@ -46,7 +48,7 @@ function Wallets() {
           ) : null}
           {each.info.name}
           {wallet.value?.info.uuid === each.info.uuid ? <span class="up">connected</span> : null}
-        </button>
+        </Button>
       ))}
       {wallet.value === null ? null : <p class="mono wrap">{wallet.value.address}</p>}
     </div>
@@ -75,15 +77,9 @@ function SignIn() {
             {new URL(config.issuerUrl).host} shows a text that your wallet signs. The signature moves no
             funds. You come back here.
           </p>
-          <button
-            type="button"
-            class="button primary"
-            data-testid="sign-in"
-            disabled={isLeaving}
-            onClick={() => void start()}
-          >
+          <Button class="primary" data-testid="sign-in" disabled={isLeaving} onClick={() => void start()}>
             {isLeaving ? 'Opening …' : 'Sign in with the wallet'}
-          </button>
+          </Button>
         </>
       )}
     </div>
@@ -122,8 +118,10 @@ function KeySignIn() {
   )
 }
 
-export function AccountScreen() {
+/** `isReturning`: on the path to which the identity provider sends the visitor back. */
+export function AccountScreen({ isReturning = false }: { isReturning?: boolean }) {
   const current = session.value
+  if (isReturning) return <SignedInScreen />
   if (current === null)
     return (
       <section class="page narrow-page">
@@ -146,9 +144,7 @@ export function AccountScreen() {
         <span class="mono wrap">{current.address}</span>
         <span class="badge">{current.scope === 'trade' ? 'may trade' : 'read-only'}</span>
         <span class="grow" />
-        <button type="button" class="button" onClick={() => void end('You have signed out.')}>
-          Sign out
-        </button>
+        <Button onClick={() => void end('You have signed out.')}>Sign out</Button>
       </header>
       <div class="account-grid">
         <SessionKeyPanel account={current.address} />

@@ -2,11 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { PreparedOperation, SessionKey } from '../../client/session-keys.ts'
 import { dateTime, longDate } from '../base/times.ts'
-import { toast } from '../base/toasts.ts'
-import { ReadError } from '../screens/read-error.tsx'
-import { useRead } from '../screens/use-read.ts'
-import { Dialog } from '../ui/controls.tsx'
+import { attempt, toast } from '../base/toasts.ts'
+import { Button, Dialog, Head } from '../ui/controls.tsx'
+import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
+import { useRead } from '../ui/use-read.ts'
 import { type DecodedRequest, decodeRequest, listKeys, prepareRequest, signAndRelay } from './register-key.ts'
 import { createKey, forgetKey, keyState, lockKey, markRegistered, unlockKey } from './session-key.ts'
 import { requireTrader, trader } from './trader.ts'
@@ -28,45 +28,31 @@ function RequestDialog({
 }) {
   const [isSigning, setSigning] = useState(false)
   const { prepared, decoded } = pending
+  const isRegistering = decoded.operation === 'register'
   const sign = async (): Promise<void> => {
     setSigning(true)
-    const id = 'session-key'
-    toast({ id, kind: 'pending', title: 'Confirm the request in your wallet' })
-    try {
-      await signAndRelay(prepared)
-      if (decoded.operation === 'register') await markRegistered(requireTrader().session.address, decoded.key)
-      toast({
-        id,
-        kind: 'good',
-        title: decoded.operation === 'register' ? 'The session key is registered' : 'The key is revoked',
-      })
-      onDone()
-    } catch (error) {
-      toast({
-        id,
-        kind: 'bad',
-        title: `Not ${decoded.operation === 'register' ? 'registered' : 'revoked'}`,
-        text: (error as Error).message,
-      })
+    const words = {
+      id: 'session-key',
+      doing: 'Confirm the request in your wallet',
+      done: isRegistering ? 'The session key is registered' : 'The key is revoked',
+      failed: isRegistering ? 'Not registered' : 'Not revoked',
     }
+    await attempt(words, async () => {
+      await signAndRelay(prepared)
+      if (isRegistering) await markRegistered(requireTrader().session.address, decoded.key)
+      onDone()
+    })
     onClose()
   }
   return (
-    <Dialog
-      title={decoded.operation === 'register' ? 'Register the session key' : 'Revoke a session key'}
-      onClose={onClose}
-    >
+    <Dialog title={isRegistering ? 'Register the session key' : 'Revoke a session key'} onClose={onClose}>
       <p>Your wallet shows this request as bytes. This page has decoded them:</p>
       <dl class="facts" data-testid="decoded">
         <dt>Action</dt>
-        <dd>
-          {decoded.operation === 'register'
-            ? 'register a key for your account'
-            : 'revoke a key of your account'}
-        </dd>
+        <dd>{isRegistering ? 'register a key for your account' : 'revoke a key of your account'}</dd>
         <dt>Key</dt>
         <dd class="mono wrap">{decoded.key}</dd>
-        {decoded.operation === 'register' ? (
+        {isRegistering ? (
           <>
             <dt>It may</dt>
             <dd>{decoded.permissions.join('; ')}. It cannot withdraw.</dd>
@@ -81,15 +67,14 @@ function RequestDialog({
         <dt>Sign before</dt>
         <dd>{dateTime(decoded.validUntil)}</dd>
       </dl>
-      <button
-        type="button"
-        class="button primary wide"
+      <Button
+        class="primary wide"
         data-testid="sign-request"
         disabled={isSigning}
         onClick={() => void sign()}
       >
         {isSigning ? 'Waiting for the wallet and the chain …' : 'Sign in the wallet'}
-      </button>
+      </Button>
     </Dialog>
   )
 }
@@ -115,9 +100,9 @@ function KeyRow({
       <td>{longDate(expires_at)}</td>
       <td class="num">
         {status === 'ACTIVE' && !revocation_requested ? (
-          <button type="button" class="button small" onClick={() => onRevoke(address)}>
+          <Button class="small" onClick={() => onRevoke(address)}>
             Revoke
-          </button>
+          </Button>
         ) : null}
       </td>
     </tr>
@@ -142,24 +127,18 @@ function OwnKey({ account, onRegister }: { account: string; onRegister: () => vo
       {state.name === 'locked' ? <p class="warn">The key of this browser is locked.</p> : null}
       <div class="form-line">
         {isHere ? null : (
-          <button type="button" class="button primary" data-testid="register-key" onClick={onRegister}>
+          <Button class="primary" data-testid="register-key" onClick={onRegister}>
             Register a session key
-          </button>
+          </Button>
         )}
-        {state.name === 'ready' ? (
-          <button type="button" class="button" onClick={lockKey}>
-            Lock
-          </button>
-        ) : null}
+        {state.name === 'ready' ? <Button onClick={lockKey}>Lock</Button> : null}
         {state.name === 'locked' ? (
-          <button type="button" class="button primary" onClick={() => void unlockKey()}>
+          <Button class="primary" onClick={() => void unlockKey()}>
             Unlock
-          </button>
+          </Button>
         ) : null}
         {state.name === 'none' ? null : (
-          <button type="button" class="button" onClick={() => void forgetKey(account)}>
-            Forget the key
-          </button>
+          <Button onClick={() => void forgetKey(account)}>Forget the key</Button>
         )}
       </div>
     </div>
@@ -176,14 +155,16 @@ export function SessionKeyPanel({ account }: { account: string }) {
   )
   const keys = read.value?.session_keys ?? []
   const own = keyState.value.name === 'none' ? null : keyState.value.address
-  const active = keys.find(
-    ({ session_public_address, status }) => session_public_address === own && status === 'ACTIVE',
-  )
+  const mine = keys.filter(({ session_public_address }) => session_public_address === own)
+  const active = mine.find(({ status }) => status === 'ACTIVE')
+  const hasEnded = active === undefined && mine.length > 0
   useEffect(() => {
     // Registered from here in an earlier visit, whose answer was lost.
     if (active !== undefined && keyState.value.name === 'unregistered')
       void markRegistered(account, active.session_public_address)
-  }, [active?.session_public_address])
+    // Revoked or expired: the exchange would refuse each of its signatures.
+    if (hasEnded) void forgetKey(account)
+  }, [active?.session_public_address, hasEnded])
   const ask = async (operation: 'register' | 'revoke', address?: string): Promise<void> => {
     try {
       const key = address ?? (await createKey(account))
@@ -208,17 +189,11 @@ export function SessionKeyPanel({ account }: { account: string }) {
       {keys.length === 0 ? null : (
         <Scroll label="Session keys">
           <table class="table">
-            <thead>
-              <tr>
-                <th scope="col">Key</th>
-                <th scope="col">Status</th>
-                <th scope="col">May change</th>
-                <th scope="col">Expires</th>
-                <th scope="col">
-                  <span class="hidden">Revoke</span>
-                </th>
-              </tr>
-            </thead>
+            <Head columns={['Key', 'Status', 'May change', 'Expires']}>
+              <th scope="col">
+                <span class="hidden">Revoke</span>
+              </th>
+            </Head>
             <tbody>
               {keys.map((entry) => (
                 <KeyRow

@@ -4,12 +4,12 @@ import { Account } from '../../client/account.ts'
 import { Adjustments } from '../../client/adjustments.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { HttpSession } from '../../client/http-session.ts'
-import { LiveFeed } from '../../client/live/live-feed.ts'
+import { LiveTopics } from '../../client/live/live-topics.ts'
 import type { LocalAccount } from '../../client/live/local-account.ts'
 import type { TopicMessage, UserData } from '../../client/live/messages.ts'
 import { OrderFactory } from '../../client/order-factory.ts'
-import { Orders } from '../../client/orders.ts'
-import type { Fill } from '../../client/responses.ts'
+import { OrderRequests } from '../../client/order-requests.ts'
+import type { Fill, PlacedOrder } from '../../client/responses.ts'
 import { saltSequence } from '../../client/salts.ts'
 import type { DigestSigner } from '../../client/signing.ts'
 import { config } from '../base/config.ts'
@@ -17,17 +17,17 @@ import { toast } from '../base/toasts.ts'
 import { marketData } from '../feed/exchange.ts'
 import { perFrame } from '../feed/frames.ts'
 import * as shown from './live-account.ts'
-import { notifyFills } from './notifications.ts'
+import { notifyEnds, notifyFills } from './notifications.ts'
 import { end, httpOf, type Session, session } from './session.ts'
-import { currentSigner, keyState, loadKey } from './session-key.ts'
+import { currentSigner, forgetKey, keyState, loadKey } from './session-key.ts'
 
 export interface Trader {
   readonly session: Session
   readonly http: HttpSession
   readonly account: Account
-  readonly orders: Orders
+  readonly orders: OrderRequests
   readonly adjustments: Adjustments
-  readonly live: LiveFeed
+  readonly live: LiveTopics
   readonly local: LocalAccount
 }
 
@@ -37,16 +37,13 @@ export const trader = signal<Trader | null>(null)
 const signer: DigestSigner = { signDigest: async (digest) => currentSigner().signDigest(digest) }
 
 const POSITION_POLL_MS = 5_000
-/** Tabs of one browser share the account, so each starts its salts at a random place of its own range. */
-const saltStart = (): bigint =>
-  (BigInt(Date.now() % 2 ** 42) << 10n) + BigInt(Math.floor(Math.random() * 1024))
 
 function open(opened: Session): Trader {
   const http = httpOf(opened)
   const account = new Account(http, opened.address)
-  const factory = new OrderFactory({ account, marketData, signer, salts: saltSequence(saltStart()) })
-  const orders = new Orders(http, account, factory)
-  const live = new LiveFeed({
+  const factory = new OrderFactory({ account, marketData, signer, salts: saltSequence() })
+  const orders = new OrderRequests(http, account, factory)
+  const live = new LiveTopics({
     baseUrl: config.apiUrl,
     authorization: opened.authorization,
     readOrder: ({ order, read_after }) => orders.get(order.order_id, { readAfter: read_after }),
@@ -60,10 +57,13 @@ function open(opened: Session): Trader {
     account,
     marketData,
     signer,
-    nonces: saltSequence(saltStart()),
+    nonces: saltSequence(),
   })
   return { session: opened, http, account, orders, adjustments, live, local: live.account() }
 }
+
+const isEnded = ({ status }: PlacedOrder): boolean =>
+  status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'
 
 /** Positions have values at prices, which only REST computes. */
 async function readPositions({ account, session: { address } }: Trader): Promise<void> {
@@ -112,8 +112,13 @@ function follow(current: Trader): () => void {
   const leave = live.subscribe('user', (message) => {
     const { type, data } = message as TopicMessage<UserData>
     const failed = (data.fills ?? []).filter(({ status }) => status === 'FAILED')
-    noteVoided([...failed, ...removedFills(data)])
-    if (type === 'update') notifyFills(data.fills ?? [])
+    noteVoided(current, [...failed, ...removedFills(data)])
+    if (type === 'update') {
+      notifyFills(data.fills ?? [])
+      const ended = (data.orders ?? []).filter(isEnded)
+      notifyEnds(ended)
+      if (ended.length > 0) shown.endings.value += 1
+    }
     publish()
   })
   const timer = setInterval(read, POSITION_POLL_MS)
@@ -133,14 +138,26 @@ const removedFills = ({ removed_parts: parts = [] }: UserData): readonly Fill[] 
     ),
   )
 
-function noteVoided(fills: readonly Fill[]): void {
-  if (fills.length === 0) return
+const MOST_VOIDED = 100
+
+function noteVoided({ orders }: Trader, fills: readonly Fill[]): void {
   const known = new Set(shown.voidedFills.value.map(({ fill_id }) => fill_id))
-  const added = fills.filter(({ fill_id }) => !known.has(fill_id))
-  shown.voidedFills.value = [
-    ...added.map((fill) => ({ ...fill, status: 'FAILED' as const })),
-    ...shown.voidedFills.value,
-  ].slice(0, 100)
+  const added = fills
+    .filter(({ fill_id }) => !known.has(fill_id))
+    .map((fill) => ({ ...fill, status: 'FAILED' as const, failure: null }))
+  if (added.length === 0) return
+  shown.voidedFills.value = [...added, ...shown.voidedFills.value].slice(0, MOST_VOIDED)
+  for (const id of new Set(added.map(({ order_id }) => order_id))) void explainVoids(orders, id)
+}
+
+/** Without an answer, the fills stay struck through without a reason. */
+async function explainVoids(orders: OrderRequests, orderId: string): Promise<void> {
+  const processing = await orders.fillProcessing(orderId).catch(() => null)
+  const reasons = new Map(processing?.fills.map(({ fill_id, failure }) => [fill_id, failure]))
+  shown.voidedFills.value = shown.voidedFills.value.map((fill) => ({
+    ...fill,
+    failure: reasons.get(fill.fill_id) ?? fill.failure,
+  }))
 }
 
 let leave: (() => void) | null = null
@@ -166,6 +183,9 @@ export function requireTrader(): Trader {
   if (trader.value === null) throw new Error('sign in first')
   return trader.value
 }
+
+/** Removes the session key from this browser. */
+export const forgetSessionKey = (): Promise<void> => forgetKey(requireTrader().session.address)
 
 /** After an own write whose effect on positions REST shows at once. */
 export const refreshAccount = (): void => {

@@ -50,6 +50,11 @@ export function number(raw: Raw, { places = 2, sign = false, short = false }: Nu
 
 export const usd = (raw: Raw, options: NumberOptions = {}): string => number(raw, { places: 2, ...options })
 
+/** A quantity or price of any market, without trailing zeros. */
+export const quantity = (raw: Raw): string => number(raw, { places: 8, short: true })
+
+export const quantityOrNone = (raw: string | null): string => (raw === '0' ? NONE : quantity(raw))
+
 /** For example 12.4M. */
 export function compact(raw: Raw): string {
   if (raw === null || raw === undefined) return NONE

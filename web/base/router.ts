@@ -4,7 +4,8 @@ import { computed, signal } from '@preact/signals'
 export type Screen =
   | { readonly name: 'trade'; readonly symbol: string | null }
   | { readonly name: 'batch'; readonly marketId: number; readonly batchId: number }
-  | { readonly name: 'markets' | 'portfolio' | 'account' | 'risk' | 'status' | 'settings' | 'signed-in' }
+  | { readonly name: 'markets' | 'portfolio' | 'risk' | 'status' | 'settings' }
+  | { readonly name: 'account' | 'signed-in' }
   | { readonly name: 'unknown' }
 
 const path = signal(location.pathname)

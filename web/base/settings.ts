@@ -1,5 +1,5 @@
 /** The visitor's choices, stored in this browser and shared by its tabs. */
-import { effect, signal } from '@preact/signals'
+import { computed, effect, signal } from '@preact/signals'
 
 export interface Settings {
   readonly theme: 'system' | 'dark' | 'light'
@@ -8,6 +8,8 @@ export interface Settings {
   readonly times: 'local' | 'utc'
   readonly notifications: boolean
   readonly sounds: boolean
+  /** The last price lights up as it changes, unless the system asks for less motion. */
+  readonly priceFlash: boolean
   /** Confirm each order before it is signed. */
   readonly confirmOrders: boolean
   /** Where proofs are compared with the chain: a node, or the connected wallet's own node. Null until the visitor chooses. */
@@ -23,6 +25,7 @@ const DEFAULTS: Settings = {
   times: 'local',
   notifications: false,
   sounds: false,
+  priceFlash: true,
   confirmOrders: false,
   rpc: null,
   favourites: [],
@@ -57,6 +60,9 @@ prefersLight.addEventListener('change', ({ matches }) => {
 })
 
 export const theme = signal<'dark' | 'light'>(systemTheme.value)
+
+/** Changes whenever colours that were read from the style are outdated. */
+export const look = computed(() => `${theme.value} ${settings.value.colours}`)
 
 effect(() => {
   const chosen = settings.value.theme

@@ -15,6 +15,8 @@ const timers = new Map<string, ReturnType<typeof setTimeout>>()
 const MOST = 5
 
 export function dismiss(id: string): void {
+  clearTimeout(timers.get(id))
+  timers.delete(id)
   toasts.value = toasts.value.filter((each) => each.id !== id)
 }
 
@@ -28,4 +30,28 @@ export function toast(next: Toast): void {
     next.id,
     setTimeout(() => dismiss(next.id), LIFE_MS[next.kind]),
   )
+}
+
+interface Attempt<Result> {
+  readonly id: string
+  /** While it runs, such as `Withdrawing`. */
+  readonly doing: string
+  readonly done: string | ((result: Result) => Pick<Toast, 'title' | 'text'> & Partial<Toast>)
+  readonly failed: string
+}
+
+/** Runs one action with one toast. Returns its result, or null after a failure. */
+export async function attempt<Result>(
+  { id, doing, done, failed }: Attempt<Result>,
+  run: () => Promise<Result>,
+): Promise<Result | null> {
+  toast({ id, kind: 'pending', title: doing })
+  try {
+    const result = await run()
+    toast({ id, kind: 'good', ...(typeof done === 'string' ? { title: done } : done(result)) })
+    return result
+  } catch (error) {
+    toast({ id, kind: 'bad', title: failed, text: (error as Error).message })
+    return null
+  }
 }

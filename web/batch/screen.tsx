@@ -4,18 +4,19 @@ import type { BatchProof } from '../../client/responses.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { statementFrom } from '../../domain/proof/wire.ts'
 import { counted, NONE, number, percent, placesOf } from '../base/numbers.ts'
+import { reasonWords } from '../base/reasons.ts'
 import { batchPath, tradePath } from '../base/router.ts'
 import { dateTime } from '../base/times.ts'
 import { ProofBadge } from '../proof/badge.tsx'
 import { NodeChoice } from '../proof/node-choice.tsx'
-import { Empty } from '../ui/controls.tsx'
+import { Button, Empty, Head } from '../ui/controls.tsx'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
 import { Scroll } from '../ui/scroll.tsx'
 import '../style/batch.css'
 import { CurveChart } from './curve-chart.tsx'
 import { StatedOrders } from './stated-orders.tsx'
 import { useProof } from './use-proof.ts'
-import { REASONS, RULES } from './words.ts'
+import { RULES } from './words.ts'
 
 function Card({ title, value, note }: { title: string; value: string; note?: string }) {
   return (
@@ -75,14 +76,7 @@ function Parts({ proof }: { proof: BatchProof }) {
       </header>
       <Scroll label="Settlement transactions">
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Part</th>
-              <th scope="col">Status</th>
-              <th scope="col">Fills</th>
-              <th scope="col">Transaction</th>
-            </tr>
-          </thead>
+          <Head columns={['Part', 'Status', 'Fills', 'Transaction']} />
           <tbody>
             {proof.parts.map(({ part, status, transaction_hash, fills }) => (
               <tr key={part} class={status === 'failed' ? 'voided' : ''}>
@@ -105,7 +99,7 @@ function Cancels({ statement }: { statement: BatchStatement }) {
   return (
     <p class="note">
       The batch also ended {counted(cancels.length, 'order')}:{' '}
-      {cancels.map(({ order, reason }) => `number ${order} (${REASONS[reason] ?? reason})`).join(', ')}.
+      {cancels.map(({ order, reason }) => `number ${order} (${reasonWords(reason)})`).join(', ')}.
     </p>
   )
 }
@@ -156,11 +150,7 @@ export function BatchScreen({ marketId, batchId }: { marketId: number; batchId: 
       <section class="page">
         <h1>Batch {batchId}</h1>
         <Empty>{error ?? 'Reading the proof …'}</Empty>
-        {error === null ? null : (
-          <button type="button" class="button" onClick={again}>
-            Retry
-          </button>
-        )}
+        {error === null ? null : <Button onClick={again}>Retry</Button>}
       </section>
     )
   const isDifferent = verification?.verdict.state === 'different'

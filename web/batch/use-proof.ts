@@ -8,6 +8,7 @@ import { settings } from '../base/settings.ts'
 import { marketData } from '../feed/exchange.ts'
 import type { OwnCommitment, Verification } from '../proof/verdict.ts'
 import { verifyBatch } from '../proof/verify.ts'
+import { loadTrading } from '../ui/lazy.tsx'
 
 export interface ProofState {
   readonly proof: BatchProof | null
@@ -27,7 +28,7 @@ async function ownCommitments(marketId: number, batchId: number): Promise<readon
       .map(({ order_id }) => order_id),
   )
   if (orderIds.size === 0) return []
-  const { requireTrader } = await import('../account/trader.ts')
+  const { requireTrader } = await loadTrading()
   const answers = [...orderIds].map((id) => requireTrader().orders.commitment(id, batchId))
   const settled = await Promise.allSettled(answers)
   return settled.flatMap((each) =>

@@ -1,4 +1,5 @@
 /** The result of this browser's own verification of a batch. */
+import { Button } from '../ui/controls.tsx'
 import type { Verification } from './verdict.ts'
 
 interface Shown {
@@ -81,9 +82,9 @@ export function ProofBadge({
           </ul>
         )}
       </div>
-      <button type="button" class="button small" onClick={onRetry}>
+      <Button class="small" onClick={onRetry}>
         Verify again
-      </button>
+      </Button>
     </section>
   )
 }

@@ -3,6 +3,7 @@ import type { BatchProof } from '../../client/responses.ts'
 import { wallet } from '../account/wallet.ts'
 import type { RpcCall } from '../base/json-rpc.ts'
 import { settings } from '../base/settings.ts'
+import { reloadOnce } from '../ui/error-boundary.tsx'
 import type { FromWorker, OwnCommitment, ToWorker, Verification } from './verdict.ts'
 
 const TIMEOUT_MS = 10_000
@@ -71,6 +72,8 @@ function start(): Worker {
   started.onmessage = receive
   started.onerror = (event) => {
     event.preventDefault()
+    // Without a message the file did not load: after a release it has another name.
+    if (!event.message && reloadOnce()) return
     const reason = `the verifier failed: ${event.message || 'its file could not be loaded'}`
     for (const { resolve } of jobs.values())
       resolve({ verdict: { state: 'different', differences: [reason] }, own: [], tookMs: 0 })

@@ -10,8 +10,8 @@ import { KINDS } from '../trade/header.tsx'
 import { Star } from '../trade/market-search.tsx'
 import { Empty } from '../ui/controls.tsx'
 import { Scroll } from '../ui/scroll.tsx'
-import { Spark } from './spark.tsx'
-import { useRead } from './use-read.ts'
+import { Spark } from '../ui/spark.tsx'
+import { useRead } from '../ui/use-read.ts'
 
 function DaySpark({ market }: { market: Market }) {
   const { value } = useRead(

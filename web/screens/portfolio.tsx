@@ -1,76 +1,119 @@
-/** The account over time: realized profit, balance, positions, fills, transactions, and all of them as files. */
+/** The account over time: equity and realized profit, balance, positions, fills, transactions, and all of them as files. */
 import { useState } from 'preact/hooks'
-import type { ProfitPage } from '../../client/position-history.ts'
+import type { EquityPoint } from '../../client/position-history.ts'
 import { balance, fills, totalPnl, transactions } from '../account/live-account.ts'
 import { session } from '../account/session.ts'
 import { requireTrader, trader } from '../account/trader.ts'
 import { plain, signOf, usd } from '../base/numbers.ts'
 import { dateTime } from '../base/times.ts'
-import { toast } from '../base/toasts.ts'
+import { download } from '../trade/csv-download.ts'
 import { FillTable, TransactionTable } from '../trade/history-tables.tsx'
 import { PositionTable } from '../trade/position-table.tsx'
 import { Choice, Empty, Tabs } from '../ui/controls.tsx'
+import { CsvButton } from '../ui/csv-button.tsx'
+import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
-import { downloadText, fillsCsv } from './download.ts'
-import { ReadError } from './read-error.tsx'
-import { linePath } from './spark.tsx'
-import { useRead } from './use-read.ts'
+import { linePath } from '../ui/spark.tsx'
+import { useRead } from '../ui/use-read.ts'
 
 const SPANS = [
   { value: '1h', text: 'By hour' },
   { value: '1d', text: 'By day' },
 ] as const
+type Span = (typeof SPANS)[number]['value']
+
+const SERIES = [
+  { value: 'equity', text: 'Equity' },
+  { value: 'realized', text: 'Realized profit' },
+] as const
 
 const [WIDTH, HEIGHT] = [900, 200]
+const MOST_POINTS = 500
 
-/** Cumulative, from the oldest interval on. */
-function cumulative({ pnl }: ProfitPage): { readonly total: bigint; readonly points: readonly number[] } {
-  let total = 0n
-  const points = [0]
-  for (const { realized_pnl_e18_raw } of pnl.toReversed()) {
-    total += BigInt(realized_pnl_e18_raw)
-    points.push(plain(total))
-  }
-  return { total, points }
+/** A curve, and what it has won or lost from its first point to its last. */
+interface Curve {
+  readonly since: string
+  readonly points: readonly bigint[]
+  readonly gain: bigint
 }
 
-function Profit() {
-  const [interval, setInterval] = useState<'1h' | '1d'>('1h')
+const paidIn = (each: EquityPoint): bigint => BigInt(each.deposits_e18_raw) - BigInt(each.withdrawals_e18_raw)
+
+/** Deposits and withdrawals move the curve and are no gain. The whole history begins with what was first paid in. */
+async function equity(interval: Span): Promise<Curve | null> {
+  const page = await requireTrader().account.equityPage({ interval, limit: MOST_POINTS })
+  const intervals = page.equity.toReversed()
+  const [first, ...later] = intervals
+  if (first === undefined) return null
+  const ends = intervals.map(({ equity_e18_raw }) => BigInt(equity_e18_raw))
+  const points = page.next_cursor === null ? [paidIn(first), ...ends] : ends
+  const paid = later.reduce((sum, each) => sum + paidIn(each), 0n)
+  return { since: first.start, points, gain: (points.at(-1) ?? 0n) - (points[0] ?? 0n) - paid }
+}
+
+/** Cumulative, from the oldest interval on. */
+async function realized(interval: Span): Promise<Curve | null> {
+  const { pnl } = await requireTrader().account.pnlPage({ interval, limit: MOST_POINTS })
+  const oldest = pnl.at(-1)
+  if (oldest === undefined) return null
+  let gain = 0n
+  const points = [0n]
+  for (const { realized_pnl_e18_raw } of pnl.toReversed()) {
+    gain += BigInt(realized_pnl_e18_raw)
+    points.push(gain)
+  }
+  return { since: oldest.start, points, gain }
+}
+
+function CurveFigure({ curve: { since, points, gain }, label }: { curve: Curve; label: string }) {
+  const ascending = points.toSorted((a, b) => (a < b ? -1 : 1))
+  return (
+    <figure class="profit">
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${label} since ${dateTime(since)}: ${usd(gain, { sign: true })} USDM`}
+      >
+        <path
+          class={gain < 0n ? 'loss' : 'gain'}
+          d={linePath(points.map(plain), WIDTH, HEIGHT)}
+          vector-effect="non-scaling-stroke"
+        />
+      </svg>
+      <figcaption>
+        <span class="muted">
+          since {dateTime(since)} · lowest {usd(ascending[0])} · highest {usd(ascending.at(-1))}
+        </span>
+        <b class={signOf(gain)} title="Without deposits and withdrawals">
+          {usd(gain, { sign: true })} USDM
+        </b>
+      </figcaption>
+    </figure>
+  )
+}
+
+function Curves() {
+  const [series, setSeries] = useState<(typeof SERIES)[number]['value']>('equity')
+  const [interval, setInterval] = useState<Span>('1h')
+  const key = `${series}-${interval}`
   const read = useRead(
-    `pnl-${interval}`,
-    () => requireTrader().account.pnlPage({ interval, limit: 500 }),
+    key,
+    async () => ({ key, curve: await (series === 'equity' ? equity : realized)(interval) }),
     15_000,
   )
-  const found = read.value === null ? null : cumulative(read.value)
-  const first = read.value?.pnl.at(-1)?.start
+  const found = read.value?.key === key ? read.value.curve : undefined
   return (
-    <section class="panel" aria-label="Realized profit">
+    <section class="panel" aria-label="Over time" data-testid="curve">
       <header class="panel-head">
-        <h2>Realized profit over time</h2>
+        <Choice label="Curve" options={SERIES} value={series} onChange={setSeries} />
         <Choice label="Interval" options={SPANS} value={interval} onChange={setInterval} />
       </header>
       <ReadError read={read} />
-      {found === null || found.points.length < 2 ? (
-        <Empty>{found === null ? 'Reading …' : 'Nothing has been realized yet.'}</Empty>
+      {found == null || found.points.length < 2 ? (
+        <Empty>{found === undefined ? 'Reading …' : 'Nothing to draw yet.'}</Empty>
       ) : (
-        <figure class="profit">
-          <svg
-            viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-            preserveAspectRatio="none"
-            role="img"
-            aria-label={`Realized ${usd(found.total, { sign: true })} USDM since ${dateTime(first)}`}
-          >
-            <path
-              class={found.total < 0n ? 'loss' : 'gain'}
-              d={linePath(found.points, WIDTH, HEIGHT)}
-              vector-effect="non-scaling-stroke"
-            />
-          </svg>
-          <figcaption>
-            <span class="muted">since {dateTime(first)}</span>
-            <b class={signOf(found.total)}>{usd(found.total, { sign: true })} USDM</b>
-          </figcaption>
-        </figure>
+        <CurveFigure curve={found} label={series === 'equity' ? 'Equity' : 'Realized profit'} />
       )}
     </section>
   )
@@ -103,23 +146,11 @@ const TABS = [
   { id: 'fills', label: 'Fills' },
   { id: 'funding', label: 'Funding' },
   { id: 'transactions', label: 'Transactions' },
-]
-
-async function download(what: 'transactions' | 'fills'): Promise<void> {
-  const { account } = requireTrader()
-  const id = `download-${what}`
-  toast({ id, kind: 'pending', title: `Reading all ${what} …` })
-  try {
-    const csv = what === 'transactions' ? await account.transactionsCsv() : await fillsCsv(account)
-    downloadText(`clearbatch-${what}.csv`, csv)
-    toast({ id, kind: 'good', title: `The ${what} are in clearbatch-${what}.csv` })
-  } catch (error) {
-    toast({ id, kind: 'bad', title: `The ${what} could not be read`, text: (error as Error).message })
-  }
-}
+] as const
+type Tab = (typeof TABS)[number]['id']
 
 export function PortfolioScreen() {
-  const [tab, setTab] = useState('positions')
+  const [tab, setTab] = useState<Tab>('positions')
   if (session.value === null || trader.value === null)
     return (
       <section class="page">
@@ -129,23 +160,17 @@ export function PortfolioScreen() {
         </Empty>
       </section>
     )
+  const name = TABS.find(({ id }) => id === tab)?.label ?? tab
   const isFunding = (type: string): boolean => type === 'funding_payment'
   return (
     <section class="page" data-testid="portfolio">
-      <header class="page-head">
-        <h1>Portfolio</h1>
-        <span class="grow" />
-        <button type="button" class="button small" onClick={() => void download('fills')}>
-          Fills as CSV
-        </button>
-        <button type="button" class="button small" onClick={() => void download('transactions')}>
-          Transactions as CSV
-        </button>
-      </header>
+      <h1>Portfolio</h1>
       <Totals />
-      <Profit />
+      <Curves />
       <section class="panel" aria-label="History">
-        <Tabs label="History" items={TABS} selected={tab} onSelect={setTab} />
+        <Tabs label="History" items={TABS} selected={tab} onSelect={setTab}>
+          <CsvButton name={name} onSave={() => download(tab, name)} />
+        </Tabs>
         <Scroll label="History">
           {tab === 'positions' ? (
             <PositionTable />

@@ -1,14 +1,14 @@
 /** Open interest, backstop, deleveragings, deficits and liquidations of each market. */
 import { useState } from 'preact/hooks'
 import type { Liquidation, MarketRisk } from '../../client/responses.ts'
-import { compact, NONE, number, percent, placesOf, usd } from '../base/numbers.ts'
+import { compact, NONE, number, percent, placesOf, quantity, usd } from '../base/numbers.ts'
 import { dateTime } from '../base/times.ts'
 import { marketData } from '../feed/exchange.ts'
 import { marketById, markets } from '../feed/markets.ts'
-import { Empty } from '../ui/controls.tsx'
+import { Empty, Head } from '../ui/controls.tsx'
+import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
-import { ReadError } from './read-error.tsx'
-import { useRead } from './use-read.ts'
+import { useRead } from '../ui/use-read.ts'
 
 const REFRESH_MS = 5_000
 
@@ -61,23 +61,17 @@ function Liquidations({ marketId }: { marketId: number | null }) {
       ) : null}
       {list.length === 0 ? null : (
         <table class="table">
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col">Market</th>
-              <th scope="col">Position</th>
-              <th scope="col">Step</th>
-              <th scope="col" class="num">
-                Quantity
-              </th>
-              <th scope="col" class="num">
-                Price
-              </th>
-              <th scope="col" class="num">
-                Value
-              </th>
-            </tr>
-          </thead>
+          <Head
+            columns={[
+              'Time',
+              'Market',
+              'Position',
+              'Step',
+              { num: 'Quantity' },
+              { num: 'Price' },
+              { num: 'Value' },
+            ]}
+          />
           <tbody>
             {list.map((each) => {
               const market = marketById(each.market_id)
@@ -87,7 +81,7 @@ function Liquidations({ marketId }: { marketId: number | null }) {
                   <th scope="row">{each.symbol}</th>
                   <td class={each.side === 'LONG' ? 'up' : 'down'}>{each.side.toLowerCase()}</td>
                   <td>{KINDS[each.kind]}</td>
-                  <td class="num">{number(each.quantity_e18_raw, { places: 8, short: true })}</td>
+                  <td class="num">{quantity(each.quantity_e18_raw)}</td>
                   <td class="num">
                     {number(each.price_e18_raw, {
                       places: market === undefined ? 2 : placesOf(market.tick_size_e18_raw),
@@ -119,32 +113,18 @@ export function RiskScreen() {
       <div class="panel">
         <Scroll label="Risk by market">
           <table class="table" data-testid="risk">
-            <thead>
-              <tr>
-                <th scope="col">Market</th>
-                <th scope="col" class="num">
-                  Open interest
-                </th>
-                <th scope="col" class="num">
-                  Backstop capacity
-                </th>
-                <th scope="col" class="num">
-                  Used
-                </th>
-                <th scope="col" class="num">
-                  Backstop funds
-                </th>
-                <th scope="col" class="num">
-                  Running
-                </th>
-                <th scope="col" class="num">
-                  Inherited / deleveraged
-                </th>
-                <th scope="col" class="num">
-                  Open deficit
-                </th>
-              </tr>
-            </thead>
+            <Head
+              columns={[
+                'Market',
+                { num: 'Open interest' },
+                { num: 'Backstop capacity' },
+                { num: 'Used' },
+                { num: 'Backstop funds' },
+                { num: 'Running' },
+                { num: 'Inherited / deleveraged' },
+                { num: 'Open deficit' },
+              ]}
+            />
             <tbody>
               {(read.value ?? []).map((risk) => (
                 <Row key={risk.market_id} risk={risk} />

@@ -1,12 +1,13 @@
 /** The state of the exchange by component, as it reports it, and of this page's own connection. */
 import { counted } from '../base/numbers.ts'
+import { codeWords } from '../base/reasons.ts'
 import { dateTime } from '../base/times.ts'
 import { feedState, staleSince } from '../feed/connection.ts'
 import { http } from '../feed/exchange.ts'
-import { Empty } from '../ui/controls.tsx'
+import { Empty, Head } from '../ui/controls.tsx'
+import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
-import { ReadError } from './read-error.tsx'
-import { useRead } from './use-read.ts'
+import { useRead } from '../ui/use-read.ts'
 
 interface Status {
   readonly status: 'ok' | 'degraded'
@@ -114,27 +115,21 @@ export function StatusScreen() {
           <div class="panel">
             <Scroll label="Markets">
               <table class="table">
-                <thead>
-                  <tr>
-                    <th scope="col">Market</th>
-                    <th scope="col">Mode</th>
-                    <th scope="col">Orders</th>
-                    <th scope="col" class="num">
-                      Oracle price
-                    </th>
-                    <th scope="col" class="num">
-                      Last batch
-                    </th>
-                    <th scope="col" class="num">
-                      Read model behind by
-                    </th>
-                  </tr>
-                </thead>
+                <Head
+                  columns={[
+                    'Market',
+                    'Mode',
+                    'Orders',
+                    { num: 'Oracle price' },
+                    { num: 'Last batch' },
+                    { num: 'Read model behind by' },
+                  ]}
+                />
                 <tbody>
                   {found.status.markets.map((market) => (
                     <tr key={market.market_id}>
                       <th scope="row">{market.symbol}</th>
-                      <td>{market.mode.replace(/_/g, ' ')}</td>
+                      <td>{codeWords(market.mode)}</td>
                       <td>
                         <Light ok={market.placements} text={market.placements ? 'accepted' : 'rejected'} />
                       </td>

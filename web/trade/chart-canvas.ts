@@ -51,6 +51,10 @@ export class ChartCanvas {
   readonly #candles: ISeriesApi<'Candlestick'>
   readonly #volume: ISeriesApi<'Histogram'>
   readonly #markers: ReturnType<typeof createSeriesMarkers<never>>
+  /** Read from the style once per theme: each read makes the browser compute it. */
+  #colours = colours()
+  /** Messages of the account rarely change what is drawn. */
+  readonly #shown = new Map<string, string>()
   #lines: { readonly line: ChartLine; readonly drawn: IPriceLine }[] = []
   #dragged: { readonly line: ChartLine; readonly drawn: IPriceLine; price: number } | null = null
   /** Called when an order's line was dropped at another price. */
@@ -80,13 +84,13 @@ export class ChartCanvas {
     })
     this.#chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.85, bottom: 0 } })
     this.#markers = createSeriesMarkers(this.#candles as never) as never
-    this.paint()
+    this.#paint()
     container.addEventListener('pointerdown', this.#grab, { capture: true })
   }
 
-  /** After a change of the theme. */
-  paint(): void {
-    const { up, down, text, line } = colours()
+  #paint(): void {
+    this.#colours = colours()
+    const { up, down, text, line } = this.#colours
     const grid = { color: line }
     this.#chart.applyOptions({ layout: { textColor: text }, grid: { vertLines: grid, horzLines: grid } })
     this.#candles.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down })
@@ -103,13 +107,23 @@ export class ChartCanvas {
   }
 
   #volumeOf(bar: Bar) {
-    const { up, down } = colours()
+    const { up, down } = this.#colours
     return { time: timeOf(bar), value: bar.volume, color: `${bar.close >= bar.open ? up : down}55` }
   }
 
-  showLines(lines: readonly ChartLine[]): void {
+  /** Whether something is to be drawn that differs from before. Another look first changes the colours. */
+  #isNew(name: 'lines' | 'marks' | 'look', look: string, what: unknown = ''): boolean {
+    if (name !== 'look' && this.#isNew('look', look)) this.#paint()
+    const text = look + JSON.stringify(what)
+    const isNew = this.#shown.get(name) !== text
+    this.#shown.set(name, text)
+    return isNew
+  }
+
+  showLines(lines: readonly ChartLine[], look: string): void {
+    if (!this.#isNew('lines', look, lines)) return
     for (const { drawn } of this.#lines) this.#candles.removePriceLine(drawn)
-    const { up, down, text, accent } = colours()
+    const { up, down, text, accent } = this.#colours
     const colour = { buy: up, sell: down, entry: accent, liquidation: down, band: text }
     this.#lines = lines.map((line) => ({
       line,
@@ -130,8 +144,9 @@ export class ChartCanvas {
   }
 
   /** Oldest first. */
-  showMarks(marks: readonly ChartMark[]): void {
-    const { up, down } = colours()
+  showMarks(marks: readonly ChartMark[], look: string): void {
+    if (!this.#isNew('marks', look, marks)) return
+    const { up, down } = this.#colours
     this.#markers.setMarkers(
       marks.map(({ time, side, text }) => ({
         time: time as never,
@@ -170,7 +185,10 @@ export class ChartCanvas {
     removeEventListener('pointermove', this.#drag)
     const dragged = this.#dragged
     this.#dragged = null
-    if (dragged !== null && dragged.price !== dragged.line.price) this.onMove(dragged.line.id, dragged.price)
+    if (dragged === null || dragged.price === dragged.line.price) return
+    // The order stays where it is until the exchange has moved it.
+    dragged.drawn.applyOptions({ price: dragged.line.price })
+    this.onMove(dragged.line.id, dragged.price)
   }
 
   remove(): void {

@@ -4,12 +4,13 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import type { CandleInterval, PriceType } from '../../client/market-history.ts'
 import type { Market, PlacedOrder } from '../../client/responses.ts'
 import { roundPrice } from '../../client/rounding.ts'
-import { fills, openOrders, positionIn } from '../account/live-account.ts'
+import { fills, isMovable, isWaiting, openOrders, positionIn } from '../account/live-account.ts'
 import { number, placesOf, plain } from '../base/numbers.ts'
-import { theme } from '../base/settings.ts'
+import { look } from '../base/settings.ts'
 import { toast } from '../base/toasts.ts'
 import { marketById } from '../feed/markets.ts'
-import { Choice } from '../ui/controls.tsx'
+import { Button, Choice } from '../ui/controls.tsx'
+import { loadTrading } from '../ui/lazy.tsx'
 import { ChartCanvas, type ChartLine, type ChartMark } from './chart-canvas.ts'
 import { firstBars, followBars } from './chart-data.ts'
 
@@ -30,7 +31,7 @@ const SECONDS: Readonly<Record<string, number>> = {
 }
 
 function orderLine(order: PlacedOrder, size: number): ChartLine {
-  const isTrigger = order.status === 'PENDING_TRIGGER'
+  const isTrigger = isWaiting(order)
   const raw = isTrigger ? order.trigger_price_e18_raw : (order.effective_price_e18_raw ?? order.price_e18_raw)
   const action = order.side === 'LONG' ? 'buy' : 'sell'
   return {
@@ -38,7 +39,7 @@ function orderLine(order: PlacedOrder, size: number): ChartLine {
     price: plain(raw),
     title: `${isTrigger ? 'trigger ' : ''}${action} ${number(order.remaining_quantity_e18_raw, { places: size, short: true })}`,
     kind: action,
-    isMovable: order.order_type === 'LIMIT' && !order.forced,
+    isMovable: isMovable(order),
   }
 }
 
@@ -74,7 +75,7 @@ const marksOf = (marketId: number, interval: string): readonly ChartMark[] =>
 async function move(market: Market, id: string, price: number): Promise<void> {
   const order = openOrders.value.find(({ order_id }) => order_id === id)
   if (order === undefined) return
-  const { moveOrder } = await import('./order-actions.ts')
+  const { moveOrder } = await loadTrading()
   const places = placesOf(market.tick_size_e18_raw)
   await moveOrder(order, roundPrice(market, price.toFixed(places), order.side))
 }
@@ -101,14 +102,8 @@ function useChart(market: Market, { interval, priceType }: Query) {
         setError(null)
         canvas.set(bars)
         leave.push(followBars(query, bars.at(-1), (bar) => canvas.update(bar)))
-        leave.push(effect(() => canvas.showLines(linesOf(market))))
-        leave.push(effect(() => canvas.showMarks(marksOf(market.market_id, interval))))
-        leave.push(
-          theme.subscribe(() => {
-            canvas.paint()
-            canvas.showLines(linesOf(market))
-          }),
-        )
+        leave.push(effect(() => canvas.showLines(linesOf(market), look.value)))
+        leave.push(effect(() => canvas.showMarks(marksOf(market.market_id, interval), look.value)))
       },
       (reason: Error) => {
         setError(reason.message)
@@ -146,9 +141,9 @@ export function Chart({ market }: { market: Market }) {
       {error === null ? null : (
         <p class="empty">
           {error}{' '}
-          <button type="button" class="button small" onClick={again}>
+          <Button class="small" onClick={again}>
             Retry
-          </button>
+          </Button>
         </p>
       )}
     </section>

@@ -2,6 +2,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Market } from '../../client/responses.ts'
 import { compact, number, percent, placesOf, signOf } from '../base/numbers.ts'
+import { codeWords } from '../base/reasons.ts'
+import { settings } from '../base/settings.ts'
 import { countdown, duration, longDate } from '../base/times.ts'
 import { stats as liveStats } from '../feed/market-feed.ts'
 import { prices, statsByMarket } from '../feed/markets.ts'
@@ -63,7 +65,11 @@ function LastPrice({ market }: { market: Market }) {
     document.title = raw === null ? `${market.symbol} · Clearbatch` : `${text} ${market.symbol} · Clearbatch`
   }, [text, market.symbol])
   return (
-    <strong key={raw} class={`last-price flash ${trend.way}`} data-testid="last-price">
+    <strong
+      key={raw}
+      class={`last-price ${settings.value.priceFlash ? 'flash' : ''} ${trend.way}`}
+      data-testid="last-price"
+    >
       {text}
     </strong>
   )
@@ -106,7 +112,7 @@ export function MarketHeader({ market }: { market: Market }) {
         <Stat label="Open interest">{compact(day?.open_interest_notional_e18_raw)} USDM</Stat>
         <FundingStat market={market} />
         <EndStats market={market} />
-        {market.mode !== 'open' ? <Stat label="Mode">{market.mode.replace(/_/g, ' ')}</Stat> : null}
+        {market.mode !== 'open' ? <Stat label="Mode">{codeWords(market.mode)}</Stat> : null}
         {market.session === 'closed' ? (
           <Stat label="Session opens in">{countdown(market.next_session_change)}</Stat>
         ) : null}

@@ -1,10 +1,11 @@
 /** Fills with their settlement stages, and transactions. */
 import type { Fill, Transaction } from '../../client/responses.ts'
-import { voidedFills } from '../account/live-account.ts'
-import { NONE, number, signOf, usd } from '../base/numbers.ts'
+import { type VoidedFill, voidedFills } from '../account/live-account.ts'
+import { NONE, quantity, signOf, usd } from '../base/numbers.ts'
+import { codeWords } from '../base/reasons.ts'
 import { batchPath } from '../base/router.ts'
 import { dateTime } from '../base/times.ts'
-import { Empty } from '../ui/controls.tsx'
+import { Empty, Head } from '../ui/controls.tsx'
 
 const STAGES = ['MATCHED', 'SUBMITTED', 'MINED', 'CONFIRMED'] as const
 
@@ -18,7 +19,8 @@ const WORDS = {
 } as const
 
 /** Four dots: matched, submitted, mined, confirmed. */
-export function Stages({ fill }: { fill: Fill }) {
+export function Stages({ fill }: { fill: Fill | VoidedFill }) {
+  const reason = 'failure' in fill && fill.failure !== null ? `: ${fill.failure}` : ''
   const reached = STAGES.indexOf(fill.status as (typeof STAGES)[number])
   return (
     <span
@@ -31,11 +33,10 @@ export function Stages({ fill }: { fill: Fill }) {
         <i key={stage} class={index <= reached ? 'on' : ''} />
       ))}
       {WORDS[fill.status]}
+      {reason}
     </span>
   )
 }
-
-const short = (raw: string | null): string => number(raw, { places: 8, short: true })
 
 export function FillTable({ fills }: { fills: readonly Fill[] }) {
   const voided = voidedFills.value
@@ -46,30 +47,20 @@ export function FillTable({ fills }: { fills: readonly Fill[] }) {
   if (rows.length === 0) return <Empty>No fill yet.</Empty>
   return (
     <table class="table" data-testid="fills">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Market</th>
-          <th scope="col">Side</th>
-          <th scope="col" class="num">
-            Price
-          </th>
-          <th scope="col" class="num">
-            Protected to
-          </th>
-          <th scope="col" class="num">
-            Quantity
-          </th>
-          <th scope="col" class="num">
-            Fee
-          </th>
-          <th scope="col" class="num">
-            Realized
-          </th>
-          <th scope="col">Settlement</th>
-          <th scope="col">Batch</th>
-        </tr>
-      </thead>
+      <Head
+        columns={[
+          'Time',
+          'Market',
+          'Side',
+          { num: 'Price' },
+          { num: 'Protected to' },
+          { num: 'Quantity' },
+          { num: 'Fee' },
+          { num: 'Realized' },
+          'Settlement',
+          'Batch',
+        ]}
+      />
       <tbody>
         {rows.slice(0, 200).map((fill) => (
           <tr key={fill.fill_id} class={fill.status === 'FAILED' ? 'voided' : ''}>
@@ -79,9 +70,9 @@ export function FillTable({ fills }: { fills: readonly Fill[] }) {
               {fill.side === 'LONG' ? 'Buy' : 'Sell'}
               {fill.forced ? ' (liquidation)' : ''}
             </td>
-            <td class="num">{short(fill.price_e18_raw)}</td>
-            <td class="num">{short(fill.protection_price_e18_raw)}</td>
-            <td class="num">{short(fill.quantity_e18_raw)}</td>
+            <td class="num">{quantity(fill.price_e18_raw)}</td>
+            <td class="num">{quantity(fill.protection_price_e18_raw)}</td>
+            <td class="num">{quantity(fill.quantity_e18_raw)}</td>
             <td class="num">{usd(fill.fee_e18_raw, { places: 4 })}</td>
             <td class={`num ${signOf(fill.realized_pnl_e18_raw)}`}>
               {usd(fill.realized_pnl_e18_raw, { sign: true })}
@@ -103,25 +94,21 @@ export function TransactionTable({ list, empty }: { list: readonly Transaction[]
   if (list.length === 0) return <Empty>{empty}</Empty>
   return (
     <table class="table">
-      <thead>
-        <tr>
-          <th scope="col">Time</th>
-          <th scope="col">Kind</th>
-          <th scope="col">Market</th>
-          <th scope="col" class="num">
-            Amount (USDM)
-          </th>
-          <th scope="col" class="num">
-            Change of free balance
-          </th>
-          <th scope="col">Transaction</th>
-        </tr>
-      </thead>
+      <Head
+        columns={[
+          'Time',
+          'Kind',
+          'Market',
+          { num: 'Amount (USDM)' },
+          { num: 'Change of free balance' },
+          'Transaction',
+        ]}
+      />
       <tbody>
         {list.slice(0, 300).map((each) => (
           <tr key={each.id}>
             <td>{dateTime(each.created_at)}</td>
-            <th scope="row">{each.transaction_type.replace(/_/g, ' ')}</th>
+            <th scope="row">{codeWords(each.transaction_type)}</th>
             <td>{each.market_symbol ?? NONE}</td>
             <td class="num">
               {usd(each.funding_payment_delta_e18_raw ?? each.amount_e18_raw, { places: 4 })}

@@ -1,6 +1,11 @@
-/** The positions or the open orders of the account, loaded with the file of the ticket. */
+/** Tables that need the client of a signed-in account, loaded with the file of the ticket. */
+import { OrderHistoryTable } from './order-history-table.tsx'
 import { OrderTable } from './order-table.tsx'
 import { PositionTable } from './position-table.tsx'
 
-export const OngoingTable = ({ tab }: { tab: 'positions' | 'orders' }) =>
-  tab === 'orders' ? <OrderTable /> : <PositionTable />
+const TABLES = { positions: PositionTable, orders: OrderTable, history: OrderHistoryTable } as const
+
+export function OngoingTable({ tab }: { tab: keyof typeof TABLES }) {
+  const Shown = TABLES[tab]
+  return <Shown />
+}

@@ -1,10 +1,13 @@
 /** Places and cancels orders. Every failure says whether the order was placed, was not, or is unknown and being reconciled. */
 import { ClearbatchError } from '../../client/errors.ts'
 import type { NewOrder, OutgoingOrder } from '../../client/order-factory.ts'
-import type { PlacedOrder, Placement } from '../../client/responses.ts'
+import { newBracketId } from '../../client/order-groups.ts'
+import type { OrderRequests } from '../../client/order-requests.ts'
+import type { PlacedOrder, Placement, SweepCancellation } from '../../client/responses.ts'
+import { isWaiting } from '../account/live-account.ts'
 import { refreshAccount, requireTrader, type Trader } from '../account/trader.ts'
-import { counted, number } from '../base/numbers.ts'
-import { toast } from '../base/toasts.ts'
+import { counted, quantity } from '../base/numbers.ts'
+import { attempt, type Toast, toast } from '../base/toasts.ts'
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   MARKET: 'market',
@@ -19,8 +22,17 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 
 export const typeWords = (type: string): string => TYPE_WORDS[type] ?? type.toLowerCase()
 
+/** The type with its flags, such as `limit, post only`. */
+export const termsOf = (order: PlacedOrder): string =>
+  [
+    typeWords(order.order_type),
+    ...(order.reduce_only ? ['reduce only'] : []),
+    ...(order.post_only ? ['post only'] : []),
+    ...(order.time_in_force === 'ioc' ? ['IOC'] : []),
+  ].join(', ')
+
 export const describeOrder = ({ side, order_type, quantity_e18_raw, symbol }: PlacedOrder): string =>
-  `${side === 'LONG' ? 'Buy' : 'Sell'} ${number(quantity_e18_raw, { places: 8, short: true })} ${symbol}, ${typeWords(order_type)}`
+  `${side === 'LONG' ? 'Buy' : 'Sell'} ${quantity(quantity_e18_raw)} ${symbol}, ${typeWords(order_type)}`
 
 const OUTCOMES = {
   not_placed: 'The order was not placed.',
@@ -36,15 +48,15 @@ export function failureText(error: unknown): string {
   return `${error.message}${outcome}`
 }
 
+/** Whether changing the order can help. A failure of the exchange or of the network passes by itself. */
+const isAboutOrder = ({ status, retryable }: ClearbatchError): boolean =>
+  status >= 400 && status < 500 && !retryable
+
 const RECONCILE_MS = 30_000
 const POLL_MS = 1_000
 
 /** Asks for the order by its hash until the exchange answers. A signature is never sent again here. */
-async function reconcile(
-  { orders, live }: Trader,
-  { hash }: OutgoingOrder,
-  id: string,
-): Promise<PlacedOrder | null> {
+async function reconcile({ orders, live }: Trader, { hash }: OutgoingOrder, id: string): Promise<boolean> {
   const deadline = Date.now() + RECONCILE_MS
   let missing = 0
   while (Date.now() < deadline) {
@@ -52,7 +64,7 @@ async function reconcile(
       const order = await orders.getByHash(hash)
       toast({ id, kind: 'good', title: 'The order was placed', text: describeOrder(order) })
       live.interrupt()
-      return order
+      return true
     } catch (error) {
       // The exchange answers and does not know the order: it may still be committing once, not for seconds.
       if (error instanceof ClearbatchError && error.status === 404 && ++missing >= 5) {
@@ -62,7 +74,7 @@ async function reconcile(
           title: 'The order was not placed',
           text: 'The exchange does not know it. Place it again if you still want it.',
         })
-        return null
+        return false
       }
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
@@ -73,59 +85,114 @@ async function reconcile(
     title: 'The outcome is still unknown',
     text: `The exchange does not answer. Order hash ${hash}`,
   })
-  return null
+  return false
 }
 
-/** Returns null if the order was refused or its outcome stays unknown; a toast says which. */
-export async function place(order: NewOrder): Promise<Pick<Placement, 'order'> | null> {
+interface Submission {
+  readonly doing: string
+  readonly refused: string
+  /** The outcome that a refusal leaves, in place of the one that the exchange states. */
+  readonly unchanged?: string
+  /** `accepted`: all that the exchange has answered with, the order that the toast describes last. */
+  readonly send: (
+    orders: OrderRequests,
+    signed: readonly OutgoingOrder[],
+  ) => Promise<Partial<Toast> & { readonly accepted: readonly Noted[] }>
+  readonly onRefused?: ((error: ClearbatchError) => void) | undefined
+}
+
+type Noted = Pick<Placement, 'order' | 'read_after'>
+
+/** Signs orders and sends them with one toast. Returns whether the exchange has accepted them; if that is unknown, it is followed by the first hash. */
+async function submit(
+  terms: readonly NewOrder[],
+  { doing, refused, unchanged, send, onRefused }: Submission,
+): Promise<boolean> {
   const id = `order-${crypto.randomUUID()}`
   const current = requireTrader()
-  let signed: OutgoingOrder | null = null
-  toast({ id, kind: 'pending', title: 'Placing the order …' })
+  let first: OutgoingOrder | undefined
+  toast({ id, kind: 'pending', title: doing })
   try {
-    signed = await current.orders.sign(order)
-    const placement = await current.orders.send(signed)
-    current.live.note(placement)
-    const protection = placement.expected_protection_price_e18_raw
-    const more =
-      protection === null ? '' : ` It fills no worse than ${number(protection, { places: 8, short: true })}.`
-    toast({ id, kind: 'good', title: 'Order placed', text: `${describeOrder(placement.order)}.${more}` })
+    const signed = await Promise.all(terms.map((each) => current.orders.sign(each)))
+    first = signed[0]
+    const { accepted, ...words } = await send(current.orders, signed)
+    for (const each of accepted) current.live.note(each)
+    const { order } = accepted.at(-1) as Noted
+    toast({ id, kind: 'good', title: 'Order placed', text: `${describeOrder(order)}.`, ...words })
     refreshAccount()
-    return placement
+    return true
   } catch (error) {
-    const isUnknown = error instanceof ClearbatchError && error.outcome === 'unknown' && signed !== null
-    const title = isUnknown ? 'Is the order placed?' : 'Order refused'
-    toast({ id, kind: isUnknown ? 'pending' : 'bad', title, text: failureText(error) })
-    if (!isUnknown) return null
-    const found = await reconcile(current, signed as OutgoingOrder, id)
-    return found && { order: found }
-  }
-}
-
-/** The exits of a position: both may stand at a time, and the one that is left ends with the position. */
-export async function placeBracket(orders: readonly NewOrder[]): Promise<boolean> {
-  if (orders.length === 0) return true
-  const id = `bracket-${crypto.randomUUID()}`
-  const { orders: client, live } = requireTrader()
-  toast({ id, kind: 'pending', title: 'Placing take profit and stop loss …' })
-  try {
-    const { results, refused } = await client.placeBatch(orders)
-    for (const result of results) if ('order' in result) live.note(result)
-    const errors = results.flatMap((result) => ('error' in result ? [result.error.message] : []))
-    if (refused > 0)
-      toast({
-        id,
-        kind: 'bad',
-        title: `${refused} of ${orders.length} exits were not placed`,
-        text: errors.join(' '),
-      })
-    else toast({ id, kind: 'good', title: 'Take profit and stop loss are set' })
-    return refused === 0
-  } catch (error) {
-    toast({ id, kind: 'bad', title: 'The exits were refused', text: failureText(error) })
+    const isAnswer = error instanceof ClearbatchError
+    if (isAnswer && error.outcome === 'unknown' && first !== undefined) {
+      toast({ id, kind: 'pending', title: 'Is the order placed?', text: failureText(error) })
+      return reconcile(current, first, id)
+    }
+    const text = unchanged === undefined ? failureText(error) : `${(error as Error).message} ${unchanged}`
+    toast({ id, kind: 'bad', title: refused, text })
+    if (isAnswer && isAboutOrder(error)) onRefused?.(error)
     return false
   }
 }
+
+const PLACING = { doing: 'Placing the order …', refused: 'Order refused' } as const
+
+/** A toast says what became of the order. `onRefused` has the reason of a refusal. */
+export const place = (order: NewOrder, onRefused?: Submission['onRefused']): Promise<boolean> =>
+  submit([order], {
+    ...PLACING,
+    onRefused,
+    send: async (orders, [signed]) => {
+      const placement = await orders.send(signed as OutgoingOrder)
+      const protection = placement.expected_protection_price_e18_raw
+      const more = protection === null ? '' : ` It fills no worse than ${quantity(protection)}.`
+      return { accepted: [placement], text: `${describeOrder(placement.order)}.${more}` }
+    },
+  })
+
+/** Places orders with the number of one bracket, all or none: the exchange ends them together. */
+export const placeBracket = (
+  terms: readonly NewOrder[],
+  { title, bracketId = newBracketId(), onRefused }: BracketOptions,
+): Promise<boolean> =>
+  submit(
+    terms.map((each) => ({ ...each, bracketId })),
+    {
+      ...PLACING,
+      onRefused,
+      send: async (orders, signed) => {
+        const { results } = (await orders.placeBatch(signed, { mode: 'atomic' })).orThrow()
+        const linked = { text: 'They are linked: the exchange ends them together.' }
+        return { accepted: results, title, ...(terms.length > 1 && linked) }
+      },
+    },
+  )
+
+interface BracketOptions {
+  readonly title: string
+  readonly bracketId?: number | undefined
+  readonly onRefused?: Submission['onRefused']
+}
+
+/** Closes at most the order's quantity of the position; the toast states what stays open. */
+export const close = (order: NewOrder, limit: string): Promise<boolean> =>
+  submit([order], {
+    doing: 'Closing the position …',
+    refused: 'The position is not closed',
+    send: async (orders, [signed]) => {
+      const closing = await orders.close(signed as OutgoingOrder)
+      const { closing_quantity_e18_raw: part, staying_quantity_e18_raw: rest } = closing
+      const title = `Closing ${quantity(part ?? closing.order.quantity_e18_raw)} ${closing.order.symbol}`
+      const accepted = [closing]
+      return rest === null || rest === '0'
+        ? { accepted, title }
+        : {
+            accepted,
+            title,
+            kind: 'info',
+            text: `${quantity(rest)} stays open: ${limit} Close again for the rest.`,
+          }
+    },
+  })
 
 export async function cancel(order: PlacedOrder): Promise<boolean> {
   const id = `cancel-${order.order_id}`
@@ -151,33 +218,62 @@ export async function cancel(order: PlacedOrder): Promise<boolean> {
   }
 }
 
-export async function cancelAll(marketId?: number): Promise<void> {
-  const id = 'cancel-all'
+export async function cancelAll(): Promise<void> {
   const { orders, live } = requireTrader()
-  toast({ id, kind: 'pending', title: 'Cancelling all orders …' })
-  try {
-    const { results, cancelled_count } = await orders.cancelAll(marketId === undefined ? {} : { marketId })
-    for (const result of results) live.note(result)
-    toast({ id, kind: 'good', title: `${counted(cancelled_count, 'order')} cancelled` })
-  } catch (error) {
-    toast({ id, kind: 'bad', title: 'Not all orders are cancelled', text: failureText(error) })
+  const words = {
+    id: 'cancel-all',
+    doing: 'Cancelling all orders …',
+    done: ({ cancelled_count: count }: SweepCancellation) => ({
+      title: `${counted(count, 'order')} cancelled`,
+    }),
+    failed: 'Not all orders are cancelled',
   }
+  const sweep = await attempt(words, () => orders.cancelAll())
+  for (const each of sweep?.results ?? []) live.note(each)
 }
 
-/** Moves a limit order: the old one is cancelled first, so that both never rest together. */
-export async function moveOrder(order: PlacedOrder, price: string): Promise<void> {
-  if (!(await cancel(order))) return
-  const remaining = BigInt(order.remaining_quantity_e18_raw)
-  if (remaining === 0n) return
-  await place({
+/** The same order at another price. Its signed quantity includes what has filled: the exchange fills only the rest. */
+function movedOrder(order: PlacedOrder, price: string): NewOrder {
+  return {
     marketId: order.market_id,
     side: order.side,
     type: order.order_type,
-    price,
-    quantity: remaining,
+    quantity: BigInt(order.signed_quantity_e18_raw),
     leverage: order.leverage,
     reduceOnly: order.reduce_only,
     expiration: order.expiration_seconds,
-    ...(order.trigger_price_e18_raw === '0' ? {} : { trigger: BigInt(order.trigger_price_e18_raw) }),
-  })
+    ...(isWaiting(order)
+      ? {
+          trigger: price,
+          ...(order.price_e18_raw !== '0' && { price: BigInt(order.price_e18_raw) }),
+        }
+      : { price }),
+    ...(order.client_order_id !== null && { clientOrderId: order.client_order_id }),
+    ...(order.post_only && { postOnly: true }),
+    ...(order.time_in_force === 'ioc' && { timeInForce: 'ioc' as const }),
+  }
 }
+
+/** Replaces an order by one command: the exchange accepts the new one in the place of the old one, or leaves the old one as it was. */
+export const replace = (
+  order: PlacedOrder,
+  next: NewOrder,
+  words: Pick<Submission, 'doing' | 'refused'> & { readonly title: string },
+): Promise<boolean> =>
+  submit([next], {
+    ...words,
+    unchanged: 'The order stays as it was.',
+    send: async (orders, [signed]) => {
+      const target = { orderHash: order.order_hash }
+      const replacement = await orders.replace(target, signed as OutgoingOrder, { ifFilled: 'reduce' })
+      const { replaced, read_after } = replacement
+      return { accepted: [{ order: replaced, read_after }, replacement], title: words.title }
+    },
+  })
+
+export const moveOrder = (order: PlacedOrder, price: string): Promise<boolean> =>
+  replace(order, movedOrder(order, price), {
+    doing: `Moving the order to ${price} …`,
+    refused: 'The order was not moved',
+    title: `Order moved to ${price}`,
+  })

@@ -1,25 +1,65 @@
 /** Closes and adjusts positions, by requests that the session key signs. */
 import type { AdjustmentAttempt } from '../../client/adjustments.ts'
 import { ClearbatchError, CODES } from '../../client/errors.ts'
-import type { Position } from '../../client/responses.ts'
+import type { NewOrder } from '../../client/order-factory.ts'
+import { closingOrders } from '../../client/positions.ts'
+import type { Market, PlacedOrder, Position } from '../../client/responses.ts'
 import { waitFor } from '../../client/wait-for.ts'
+import { openOrders } from '../account/live-account.ts'
 import { refreshAccount, requireTrader } from '../account/trader.ts'
+import { quantity, toE18 } from '../base/numbers.ts'
 import { toast } from '../base/toasts.ts'
-import { place } from './order-actions.ts'
+import { marketById } from '../feed/markets.ts'
+import { cancel, close, placeBracket, replace } from './order-actions.ts'
+import { type Exits, exitKind, exitOrders } from './ticket-form.ts'
 
-/** A market order against the position, which can only reduce it. */
-export async function closePosition({ market_id, side, size_e18_raw, leverage }: Position): Promise<void> {
-  if (side === null) return
-  const size = BigInt(size_e18_raw)
-  await place({
-    marketId: market_id,
-    side: side === 'LONG' ? 'SHORT' : 'LONG',
-    type: 'MARKET',
-    quantity: size < 0n ? -size : size,
-    leverage,
-    reduceOnly: true,
-  })
+/** Closes the position, fills included that are not settled yet, or as much of it as one order of the market may. */
+export async function closePosition(position: Position): Promise<void> {
+  const [order] = closingOrders([position])
+  const most = marketById(position.market_id)?.max_order_size_e18_raw
+  if (order === undefined || most === undefined) return
+  const isCapped = toE18(order.quantity) > BigInt(most)
+  await close(
+    isCapped ? { ...order, quantity: BigInt(most) } : order,
+    isCapped ? `one order closes at most ${quantity(most)}.` : 'the position has grown.',
+  )
 }
+
+/** The linked exits of the position in a market: those of its newest bracket that has no entry any more. */
+export function exitsOf(marketId: number): readonly PlacedOrder[] {
+  const linked = openOrders.value.filter((each) => each.market_id === marketId && each.bracket_id !== null)
+  const entered = new Set(linked.filter((each) => !each.reduce_only).map((each) => each.bracket_id))
+  const newest = linked.find(({ bracket_id }) => !entered.has(bracket_id))?.bracket_id
+  return linked.filter(({ bracket_id }) => bracket_id === newest)
+}
+
+/** Makes the exits of the position those of the form: an exit that it has is moved or cancelled, the others are placed and linked with it. */
+export async function setExits(market: Market, position: Position, form: Exits): Promise<void> {
+  const [order] = closingOrders([position])
+  if (order === undefined) return
+  const against = order.side
+  const wanted = exitOrders(market, against, toE18(order.quantity), order.leverage ?? 1, form)
+  const present = exitsOf(market.market_id)
+  for (const exit of present) {
+    const next = wanted.find(({ type }) => exitKind(type) === exitKind(exit.order_type))
+    if (next === undefined) await cancel(exit)
+    else if (isOther(exit, next))
+      await replace(exit, next, {
+        doing: 'Moving the exit …',
+        refused: 'The exit was not moved',
+        title: 'The exit is moved',
+      })
+  }
+  const added = wanted.filter(
+    ({ type }) => !present.some(({ order_type }) => exitKind(order_type) === exitKind(type)),
+  )
+  if (added.length === 0) return
+  const title = added.length === 2 ? 'Take profit and stop loss are set' : 'The exit is set'
+  await placeBracket(added, { title, bracketId: present[0]?.bracket_id ?? undefined })
+}
+
+const isOther = (exit: PlacedOrder, { trigger, quantity: size }: NewOrder): boolean =>
+  BigInt(exit.trigger_price_e18_raw) !== trigger || BigInt(exit.remaining_quantity_e18_raw) !== toE18(size)
 
 const RECONCILE_MS = 60_000
 

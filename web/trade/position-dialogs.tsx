@@ -1,14 +1,13 @@
 /** Margin, leverage and exits of a position. */
 import { useState } from 'preact/hooks'
-import type { Position } from '../../client/responses.ts'
+import type { PlacedOrder, Position } from '../../client/responses.ts'
 import { balance } from '../account/live-account.ts'
-import { number, parsed, placesOf, usd } from '../base/numbers.ts'
+import { fromE18, number, parsed, placesOf, usd } from '../base/numbers.ts'
 import { marketById } from '../feed/markets.ts'
-import { Choice, Dialog } from '../ui/controls.tsx'
-import { placeBracket } from './order-actions.ts'
-import { addMargin, changeLeverage, removeMargin } from './position-actions.ts'
+import { Button, Choice, Dialog } from '../ui/controls.tsx'
+import { addMargin, changeLeverage, exitsOf, removeMargin, setExits } from './position-actions.ts'
 import { Field } from './ticket-fields.tsx'
-import { exitOrders } from './ticket-form.ts'
+import { exitKind } from './ticket-form.ts'
 
 interface Props {
   readonly position: Position
@@ -37,15 +36,9 @@ export function MarginDialog({ position, onClose }: Props) {
         <span>{usd(way === 'add' ? balance.value?.available_e18_raw : position.margin_e18_raw)} USDM</span>
       </p>
       <Field label="Amount" value={amount} unit="USDM" testId="margin-amount" onInput={setAmount} />
-      <button
-        type="button"
-        class="button primary wide"
-        data-testid="margin-send"
-        disabled={!isValid}
-        onClick={send}
-      >
+      <Button class="primary wide" data-testid="margin-send" disabled={!isValid} onClick={send}>
         {way === 'add' ? 'Add margin' : 'Remove margin'}
-      </button>
+      </Button>
     </Dialog>
   )
 }
@@ -71,9 +64,8 @@ export function LeverageDialog({ position, onClose }: Props) {
         Your open orders in this market are cancelled first. A lower leverage moves margin into the position,
         a higher one out of it.
       </p>
-      <button
-        type="button"
-        class="button primary wide"
+      <Button
+        class="primary wide"
         disabled={leverage === position.leverage}
         onClick={() => {
           void changeLeverage(position.market_id, leverage)
@@ -81,23 +73,26 @@ export function LeverageDialog({ position, onClose }: Props) {
         }}
       >
         Set {leverage}×
-      </button>
+      </Button>
     </Dialog>
   )
 }
 
+/** The trigger of the exit that the position has, as the fields show it. */
+const triggerOf = (exits: readonly PlacedOrder[], kind: ReturnType<typeof exitKind>): string => {
+  const found = exits.find(({ order_type }) => exitKind(order_type) === kind)
+  return found === undefined ? '' : fromE18(BigInt(found.trigger_price_e18_raw))
+}
+
 export function ExitDialog({ position, onClose }: Props) {
-  const [takeProfit, setTakeProfit] = useState('')
-  const [stopLoss, setStopLoss] = useState('')
+  const [exits] = useState(() => exitsOf(position.market_id))
+  const [takeProfit, setTakeProfit] = useState(() => triggerOf(exits, 'take_profit'))
+  const [stopLoss, setStopLoss] = useState(() => triggerOf(exits, 'stop_loss'))
   const market = marketById(position.market_id)
-  if (market === undefined || position.side === null) return null
-  const { side } = position
-  const size = BigInt(position.size_e18_raw)
-  const exits = exitOrders(market, side, size < 0n ? -size : size, position.leverage, {
-    takeProfit,
-    stopLoss,
-  })
+  if (market === undefined) return null
   const places = placesOf(market.tick_size_e18_raw)
+  const isEmpty = takeProfit === '' && stopLoss === ''
+  const isValid = [takeProfit, stopLoss].every((text) => text === '' || (parsed(text) ?? 0n) > 0n)
   return (
     <Dialog title={`Take profit and stop loss of ${position.symbol}`} onClose={onClose}>
       <p class="available">
@@ -122,20 +117,20 @@ export function ExitDialog({ position, onClose }: Props) {
         onInput={setStopLoss}
       />
       <p class="muted">
-        Market orders that close the whole position. The one that is left ends when the position is closed.
+        Market orders that close the whole position. They are linked: when one has filled or the position is
+        closed, the exchange ends the other. An empty field removes its order.
       </p>
-      <button
-        type="button"
-        class="button primary wide"
+      <Button
+        class="primary wide"
         data-testid="exits-send"
-        disabled={exits.length === 0}
+        disabled={!isValid || (isEmpty && exits.length === 0)}
         onClick={() => {
-          void placeBracket(exits)
+          void setExits(market, position, { takeProfit, stopLoss })
           onClose()
         }}
       >
-        Set {exits.length === 2 ? 'both' : ''}
-      </button>
+        {isEmpty ? 'Remove' : 'Set'}
+      </Button>
     </Dialog>
   )
 }

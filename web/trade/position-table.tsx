@@ -5,7 +5,7 @@ import { positions, unrealizedPnl } from '../account/live-account.ts'
 import { div, NONE, number, percent, placesOf, signOf, usd } from '../base/numbers.ts'
 import { tradePath } from '../base/router.ts'
 import { marketById, prices } from '../feed/markets.ts'
-import { Empty } from '../ui/controls.tsx'
+import { Button, Empty, Head } from '../ui/controls.tsx'
 import { closePosition } from './position-actions.ts'
 import { ExitDialog, LeverageDialog, MarginDialog } from './position-dialogs.tsx'
 
@@ -72,33 +72,18 @@ function Row({ position, onOpen }: { position: Position; onOpen: (open: Open) =>
         <Rank rank={position.adl_rank} />
       </td>
       <td class="actions">
-        <button
-          type="button"
-          class="button small"
-          data-testid="exits"
-          onClick={() => onOpen({ kind: 'exits', position })}
-        >
+        <Button class="small" data-testid="exits" onClick={() => onOpen({ kind: 'exits', position })}>
           TP / SL
-        </button>
-        <button
-          type="button"
-          class="button small"
-          data-testid="margin"
-          onClick={() => onOpen({ kind: 'margin', position })}
-        >
+        </Button>
+        <Button class="small" data-testid="margin" onClick={() => onOpen({ kind: 'margin', position })}>
           Margin
-        </button>
-        <button type="button" class="button small" onClick={() => onOpen({ kind: 'leverage', position })}>
+        </Button>
+        <Button class="small" onClick={() => onOpen({ kind: 'leverage', position })}>
           Leverage
-        </button>
-        <button
-          type="button"
-          class="button small"
-          data-testid="close"
-          onClick={() => void closePosition(position)}
-        >
+        </Button>
+        <Button class="small" data-testid="close" onClick={() => void closePosition(position)}>
           Close
-        </button>
+        </Button>
       </td>
     </tr>
   )
@@ -114,33 +99,22 @@ export function PositionTable() {
   return (
     <>
       <table class="table stacked" data-testid="positions">
-        <thead>
-          <tr>
-            <th scope="col">Market</th>
-            <th scope="col" class="num">
-              Size
-            </th>
-            <th scope="col" class="num">
-              Entry
-            </th>
-            <th scope="col" class="num">
-              Mark
-            </th>
-            <th scope="col" class="num">
-              Liquidation
-            </th>
-            <th scope="col" class="num">
-              Margin
-            </th>
-            <th scope="col" class="num">
-              PnL (ROE)
-            </th>
-            <th scope="col">ADL</th>
-            <th scope="col">
-              <span class="hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
+        <Head
+          columns={[
+            'Market',
+            { num: 'Size' },
+            { num: 'Entry' },
+            { num: 'Mark' },
+            { num: 'Liquidation' },
+            { num: 'Margin' },
+            { num: 'PnL (ROE)' },
+            'ADL',
+          ]}
+        >
+          <th scope="col">
+            <span class="hidden">Actions</span>
+          </th>
+        </Head>
         <tbody>
           {list.map((position) => (
             <Row key={position.market_id} position={position} onOpen={setOpen} />

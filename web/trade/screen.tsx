@@ -1,17 +1,19 @@
 /** The trade screen: on a wide screen all panels at once, on a phone one at a time. */
+
 import { useEffect, useState } from 'preact/hooks'
 import { navigate, screen } from '../base/router.ts'
 import { followMarket } from '../feed/market-feed.ts'
 import { activeMarket, markets, marketsError, refreshMarkets, rememberMarket } from '../feed/markets.ts'
+import { Button } from '../ui/controls.tsx'
 import { ErrorBoundary } from '../ui/error-boundary.tsx'
-import { lazy } from '../ui/lazy.tsx'
+import { lazy, loadTrading } from '../ui/lazy.tsx'
 import { Book } from './book.tsx'
 import { Bottom } from './bottom.tsx'
 import { MarketHeader } from './header.tsx'
 import { Tapes } from './tapes.tsx'
 
-const Chart = lazy(() => import('./chart.tsx').then((module) => module.Chart))
-const Ticket = lazy(() => import('./ticket.tsx').then((module) => module.Ticket))
+const Chart = lazy(async () => (await import('./chart.tsx')).Chart)
+const Ticket = lazy(async () => (await loadTrading()).Ticket)
 
 const SHEETS = [
   { id: 'chart', label: 'Chart' },
@@ -27,19 +29,13 @@ function Missing() {
     return (
       <p class="empty" role="status">
         {marketsError.value ?? 'Reading the markets …'}{' '}
-        {marketsError.value === null ? null : (
-          <button type="button" class="button" onClick={() => void refreshMarkets()}>
-            Retry
-          </button>
-        )}
+        {marketsError.value === null ? null : <Button onClick={() => void refreshMarkets()}>Retry</Button>}
       </p>
     )
   return (
     <p class="empty">
       There is no market {current.name === 'trade' ? current.symbol : ''}.{' '}
-      <button type="button" class="button" onClick={() => navigate('/markets')}>
-        All markets
-      </button>
+      <Button onClick={() => navigate('/markets')}>All markets</Button>
     </p>
   )
 }

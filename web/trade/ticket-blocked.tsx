@@ -1,6 +1,8 @@
 /** The first thing that keeps the visitor from placing the order, with the button that removes it. */
+
 import { canTrade, session } from '../account/session.ts'
 import { keyState, unlockKey } from '../account/session-key.ts'
+import { Button } from '../ui/controls.tsx'
 import type { SetFields } from './ticket-fields.tsx'
 import { missingField, type TicketForm } from './ticket-form.ts'
 import type { Estimated, Refusal } from './use-estimate.ts'
@@ -24,9 +26,9 @@ export function Blocked({
   if (!canTrade.value) return <p class="blocked">This API key is read-only.</p>
   if (keyState.value.name === 'locked')
     return (
-      <button type="button" class="button primary wide" onClick={() => void unlockKey()}>
+      <Button class="primary wide" onClick={() => void unlockKey()}>
         Unlock the session key
-      </button>
+      </Button>
     )
   if (keyState.value.name !== 'ready')
     return (
@@ -57,6 +59,8 @@ const FIELDS: Readonly<Record<string, (value: string) => Partial<TicketForm>>> =
   quantity: (size) => ({ size, unit: 'units' }),
   size: (size) => ({ size }),
   leverage: (value) => ({ leverage: Number(value) }),
+  take_profit: (takeProfit) => ({ takeProfit }),
+  stop_loss: (stopLoss) => ({ stopLoss }),
 }
 
 function Remedy({ refusal, set }: { refusal: Refusal; form: TicketForm; set: SetFields }) {
@@ -65,14 +69,14 @@ function Remedy({ refusal, set }: { refusal: Refusal; form: TicketForm; set: Set
   return (
     <>
       {nearest !== null && change !== undefined ? (
-        <button type="button" class="button small" data-testid="remedy" onClick={() => set(change(nearest))}>
+        <Button class="small" data-testid="remedy" onClick={() => set(change(nearest))}>
           Use {nearest}
-        </button>
+        </Button>
       ) : null}
       {nearestLeverage !== null ? (
-        <button type="button" class="button small" onClick={() => set({ leverage: nearestLeverage })}>
+        <Button class="small" onClick={() => set({ leverage: nearestLeverage })}>
           Use {nearestLeverage}× leverage
-        </button>
+        </Button>
       ) : null}
     </>
   )

@@ -3,7 +3,7 @@ import type { Market } from '../../client/responses.ts'
 import { ORDER_TYPES, type OrderType } from '../../domain/orders/order.ts'
 import { Choice } from '../ui/controls.tsx'
 import { typeWords } from './order-actions.ts'
-import { isReducing, type SizeUnit, type TicketForm } from './ticket-form.ts'
+import { hasFlags, isReducing, type SizeUnit, type TicketForm } from './ticket-form.ts'
 import type { Refusal } from './use-estimate.ts'
 
 const MAIN_TYPES = [
@@ -140,7 +140,37 @@ export function SizeFields({
   )
 }
 
-export function BracketFields({ form, set }: { form: TicketForm; set: SetFields }) {
+function FlagFields({ form, set }: { form: TicketForm; set: SetFields }) {
+  if (!hasFlags(form)) return null
+  return (
+    <>
+      <label class="check" title="Refused if it would take from the book; it always pays the maker fee">
+        <input
+          type="checkbox"
+          checked={form.postOnly}
+          onChange={({ currentTarget }) => set({ postOnly: currentTarget.checked, isIoc: false })}
+        />
+        Post only
+      </label>
+      <label class="check" title="Immediate or cancel: takes part in one batch, and its rest is cancelled">
+        <input
+          type="checkbox"
+          checked={form.isIoc}
+          onChange={({ currentTarget }) => set({ isIoc: currentTarget.checked, postOnly: false })}
+        />
+        IOC
+      </label>
+    </>
+  )
+}
+
+interface BracketFieldsProps {
+  readonly form: TicketForm
+  readonly set: SetFields
+  readonly invalid: string | null
+}
+
+export function BracketFields({ form, set, invalid }: BracketFieldsProps) {
   return (
     <>
       <div class="check-row">
@@ -163,22 +193,25 @@ export function BracketFields({ form, set }: { form: TicketForm; set: SetFields 
             TP / SL
           </label>
         )}
+        <FlagFields form={form} set={set} />
       </div>
       {form.hasBracket && !isReducing(form) ? (
-        <div class="field-row">
+        <>
           <Field
             label="Take profit"
             value={form.takeProfit}
             unit="USDM"
+            invalid={invalid === 'take_profit'}
             onInput={(takeProfit) => set({ takeProfit })}
           />
           <Field
             label="Stop loss"
             value={form.stopLoss}
             unit="USDM"
+            invalid={invalid === 'stop_loss'}
             onInput={(stopLoss) => set({ stopLoss })}
           />
-        </div>
+        </>
       ) : null}
     </>
   )

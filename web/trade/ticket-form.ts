@@ -10,7 +10,7 @@ import {
   type OrderType,
   type Side,
 } from '../../domain/orders/order.ts'
-import { parsed } from '../base/numbers.ts'
+import { parsed, toE18 } from '../base/numbers.ts'
 
 export type SizeUnit = 'units' | 'notional' | 'available_margin'
 
@@ -23,6 +23,9 @@ export interface TicketForm {
   readonly trigger: string
   readonly leverage: number
   readonly reduceOnly: boolean
+  /** Only limit orders have the two flags, and only one of them. */
+  readonly postOnly: boolean
+  readonly isIoc: boolean
   readonly hasBracket: boolean
   readonly takeProfit: string
   readonly stopLoss: string
@@ -37,6 +40,8 @@ export const emptyForm = (maxLeverage: number): TicketForm => ({
   trigger: '',
   leverage: Math.min(5, maxLeverage),
   reduceOnly: false,
+  postOnly: false,
+  isIoc: false,
   hasBracket: false,
   takeProfit: '',
   stopLoss: '',
@@ -46,6 +51,10 @@ export const needsPrice = ({ type }: TicketForm): boolean => !isMarketType(type)
 export const needsTrigger = ({ type }: TicketForm): boolean => isConditional(type)
 export const isReducing = ({ type, reduceOnly }: TicketForm): boolean =>
   reduceOnly || isAlwaysReduceOnly(type)
+
+export const hasFlags = ({ type }: TicketForm): boolean => type === 'LIMIT'
+export const isPostOnly = (form: TicketForm): boolean => hasFlags(form) && form.postOnly
+export const isIoc = (form: TicketForm): boolean => hasFlags(form) && form.isIoc
 
 /** The first field that is missing, in words; null if the exchange can judge the order. */
 export function missingField(form: TicketForm): string | null {
@@ -91,7 +100,22 @@ export function orderOf(marketId: number, form: TicketForm, quantity: bigint): N
     reduceOnly: isReducing(form),
     ...(needsPrice(form) && { price: parsed(form.price) ?? 0n }),
     ...(needsTrigger(form) && { trigger: parsed(form.trigger) ?? 0n }),
+    ...(isPostOnly(form) && { postOnly: true }),
+    ...(isIoc(form) && { timeInForce: 'ioc' as const }),
   }
+}
+
+/** The best price that a post-only order may have beside the book, if its own price would take from it; else null. */
+export function nearestMakerPrice(
+  form: TicketForm,
+  tick: bigint,
+  best: { readonly bid: bigint | null; readonly ask: bigint | null },
+): bigint | null {
+  const price = isPostOnly(form) ? parsed(form.price) : null
+  const opposite = form.side === 'LONG' ? best.ask : best.bid
+  if (price === null || opposite === null) return null
+  if (form.side === 'LONG') return price >= opposite ? opposite - tick : null
+  return price <= opposite ? opposite + tick : null
 }
 
 export interface Exits {
@@ -99,30 +123,34 @@ export interface Exits {
   readonly stopLoss: string
 }
 
-/** Market orders against the side, at triggers that are rounded to the grid. `side`: that of the position. */
+/** Whether two orders have the same role in a bracket. */
+export const exitKind = (type: OrderType): 'take_profit' | 'stop_loss' =>
+  type.startsWith('TAKE_PROFIT') ? 'take_profit' : 'stop_loss'
+
+/** Market orders of a side, the opposite of the position's, at triggers that are rounded to the grid. The take profit is first. */
 export function exitOrders(
   market: Market,
   side: Side,
   quantity: bigint,
   leverage: number,
   { takeProfit, stopLoss }: Exits,
-): readonly NewOrder[] {
-  const against: Side = side === 'LONG' ? 'SHORT' : 'LONG'
-  const exit = (type: OrderType, text: string): NewOrder[] => {
+): readonly (NewOrder & { readonly type: OrderType })[] {
+  return (
+    [
+      ['TAKE_PROFIT_MARKET', takeProfit],
+      ['STOP_LOSS_MARKET', stopLoss],
+    ] as const
+  ).flatMap(([type, text]) => {
     const trigger = parsed(text)
     if (trigger === null) return []
-    const rounded = roundPrice(market, trigger, against)
-    return [
-      {
-        marketId: market.market_id,
-        side: against,
-        type,
-        quantity,
-        leverage,
-        reduceOnly: true,
-        trigger: rounded,
-      },
-    ]
-  }
-  return [...exit('TAKE_PROFIT_MARKET', takeProfit), ...exit('STOP_LOSS_MARKET', stopLoss)]
+    return {
+      marketId: market.market_id,
+      side,
+      type,
+      quantity,
+      leverage,
+      reduceOnly: true,
+      trigger: toE18(roundPrice(market, trigger, side)),
+    }
+  })
 }

@@ -4,7 +4,7 @@ import type { Market } from '../../client/responses.ts'
 import { positionIn } from '../account/live-account.ts'
 import { NONE, number, percent, placesOf, usd } from '../base/numbers.ts'
 import { typeWords } from './order-actions.ts'
-import type { TicketForm } from './ticket-form.ts'
+import { isIoc, isPostOnly, type TicketForm } from './ticket-form.ts'
 import type { Estimated } from './use-estimate.ts'
 
 function Line({
@@ -37,7 +37,7 @@ function Line({
 export const describeTicket = (market: Market, form: TicketForm, quantity: string): string =>
   `${form.side === 'LONG' ? 'Buy' : 'Sell'} ${number(quantity, { places: placesOf(market.step_size_e18_raw) })} ${market.symbol}, ` +
   `${typeWords(form.type)}${form.price === '' || form.type === 'MARKET' ? '' : ` at ${form.price}`}, ${form.leverage}×` +
-  `${form.reduceOnly ? ', reduce only' : ''}.`
+  `${form.reduceOnly ? ', reduce only' : ''}${isPostOnly(form) ? ', post only' : ''}${isIoc(form) ? ', immediate or cancel' : ''}.`
 
 function Protection({ market, estimated: { estimate } }: { market: Market; estimated: Estimated }) {
   const price = estimate?.expected_protection_price_e18_raw

@@ -8,16 +8,20 @@ import { keyState } from '../account/session-key.ts'
 import { trader } from '../account/trader.ts'
 import { fromE18, number, placesOf, usd } from '../base/numbers.ts'
 import { settings } from '../base/settings.ts'
+import { feedState } from '../feed/connection.ts'
+import { book } from '../feed/market-feed.ts'
 import { prices } from '../feed/markets.ts'
-import { Choice, Dialog } from '../ui/controls.tsx'
+import { Button, Choice, Dialog } from '../ui/controls.tsx'
 import { place, placeBracket } from './order-actions.ts'
 import { Blocked } from './ticket-blocked.tsx'
 import { BracketFields, Field, type SetFields, SizeFields, TypeChoice } from './ticket-fields.tsx'
 import {
   emptyForm,
   estimateRequest,
+  exitKind,
   exitOrders,
   missingField,
+  nearestMakerPrice,
   needsPrice,
   needsTrigger,
   orderOf,
@@ -25,18 +29,29 @@ import {
 } from './ticket-form.ts'
 import { describeTicket, Preview } from './ticket-preview.tsx'
 import { ticketPrice } from './ticket-state.ts'
-import { useEstimate } from './use-estimate.ts'
+import { bracketRefusal, type Refusal, refusalOf, useEstimate } from './use-estimate.ts'
 
 const SIDES = [
   { value: 'LONG', text: 'Buy / long' },
   { value: 'SHORT', text: 'Sell / short' },
 ] as const
 
-async function submit(market: Market, form: TicketForm, quantity: bigint): Promise<boolean> {
-  const placement = await place(orderOf(market.market_id, form, quantity))
-  if (placement === null) return false
-  if (form.hasBracket) await placeBracket(exitOrders(market, form.side, quantity, form.leverage, form))
-  return true
+/** Refusals of the exchange itself go to `onRefused`. */
+function submit(
+  market: Market,
+  form: TicketForm,
+  quantity: bigint,
+  onRefused: (refusal: Refusal) => void,
+): Promise<boolean> {
+  const entry = orderOf(market.market_id, form, quantity)
+  if (!form.hasBracket) return place(entry, (error) => onRefused(refusalOf(error)))
+  const against = form.side === 'LONG' ? 'SHORT' : 'LONG'
+  const exits = exitOrders(market, against, quantity, form.leverage, form)
+  const kinds = exits.map(({ type }) => exitKind(type))
+  return placeBracket([entry, ...exits], {
+    title: 'Order placed with its exits',
+    onRefused: (error) => onRefused(bracketRefusal(error, kinds)),
+  })
 }
 
 /** A price that was clicked in the book goes into the field that the type of the order has. */
@@ -100,18 +115,35 @@ function PriceFields({ market, form, set, invalid }: PriceFieldsProps) {
             invalid={invalid === 'price'}
             onInput={(price) => set({ price })}
           />
-          <button
-            type="button"
-            class="button small"
+          <Button
+            class="small"
             disabled={last === null}
             onClick={() => last !== null && set({ price: fromE18(BigInt(last)) })}
           >
             Last
-          </button>
+          </Button>
         </div>
       ) : null}
     </>
   )
+}
+
+/** The exchange decides again when the order arrives: the book may have moved, and own or settling orders count too. */
+function crossing({ tick_size_e18_raw: tick }: Market, form: TicketForm): Refusal | null {
+  if (feedState.value !== 'live') return null
+  const [bid, ask] = [book.value.bids[0], book.value.asks[0]]
+  const nearest = nearestMakerPrice(form, BigInt(tick), {
+    bid: bid === undefined ? null : BigInt(bid.price_e18_raw),
+    ask: ask === undefined ? null : BigInt(ask.price_e18_raw),
+  })
+  if (nearest === null) return null
+  return {
+    code: 'WOULD_TAKE',
+    message: 'The post-only order crosses an earlier limit order and could take.',
+    field: 'price',
+    nearest: fromE18(nearest),
+    nearestLeverage: null,
+  }
 }
 
 /** The form, and what becomes of it when it is sent. `quantity`: as the exchange computes it; null while it does not accept the order. */
@@ -119,11 +151,17 @@ function useTicket(market: Market) {
   const [form, setForm] = useState<TicketForm>(() => emptyForm(market.max_leverage))
   const [isSending, setSending] = useState(false)
   const [isConfirming, setConfirming] = useState(false)
-  const set: SetFields = (changes) => setForm((before) => ({ ...before, ...changes }))
+  /** Why the exchange has refused the order as it stands in the form. */
+  const [refused, setRefused] = useState<Refusal | null>(null)
+  const set: SetFields = (changes) => {
+    setRefused(null)
+    setForm((before) => ({ ...before, ...changes }))
+  }
   useClickedPrice(form, set)
   const isComplete = missingField(form) === null
   const isAsked = session.value !== null && trader.value !== null && isComplete
-  const estimated = useEstimate(isAsked ? estimateRequest(market.market_id, form) : null)
+  const answer = useEstimate(isAsked ? estimateRequest(market.market_id, form) : null)
+  const estimated = { ...answer, refusal: answer.refusal ?? crossing(market, form) ?? refused }
   const mayPlace = estimated.refusal === null && keyState.value.name === 'ready' && canTrade.value
   const quantity = (mayPlace && isComplete && estimated.estimate?.estimate?.quantity_e18_raw) || null
   const send = async (): Promise<void> => {
@@ -131,7 +169,7 @@ function useTicket(market: Market) {
     setConfirming(false)
     setSending(true)
     try {
-      const isPlaced = await submit(market, form, BigInt(quantity))
+      const isPlaced = await submit(market, form, BigInt(quantity), setRefused)
       if (isPlaced) set({ size: '', hasBracket: false, takeProfit: '', stopLoss: '' })
     } finally {
       setSending(false)
@@ -164,7 +202,7 @@ export function Ticket({ market }: { market: Market }) {
         <Holdings market={market} />
         <PriceFields market={market} form={form} set={set} invalid={estimated.refusal?.field ?? null} />
         <SizeFields form={form} set={set} market={market} refusal={estimated.refusal} />
-        <BracketFields form={form} set={set} />
+        <BracketFields form={form} set={set} invalid={estimated.refusal?.field ?? null} />
         <Blocked form={form} estimated={estimated} set={set} />
         {quantity !== null || isSending ? (
           <button type="submit" class={`button wide ${way}`} data-testid="place" disabled={isSending}>

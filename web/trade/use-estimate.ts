@@ -25,7 +25,7 @@ const NONE: Estimated = { estimate: null, refusal: null, isPending: false }
 const textOrNull = (value: unknown): string | null =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : null
 
-function refusalOf(error: unknown): Refusal {
+export function refusalOf(error: unknown): Refusal {
   const message = (error as Error).message
   if (!(error instanceof ClearbatchError))
     return { code: 'PAGE', message, field: null, nearest: null, nearestLeverage: null }
@@ -37,6 +37,13 @@ function refusalOf(error: unknown): Refusal {
     nearest: textOrNull(nearest_valid),
     nearestLeverage: typeof nearest_valid_leverage === 'number' ? nearest_valid_leverage : null,
   }
+}
+
+/** Fields of a bracket are named `orders.<place>.<field>`: the entry first, then its exits, whose field is the trigger. */
+export function bracketRefusal(error: unknown, kinds: readonly string[]): Refusal {
+  const refusal = refusalOf(error)
+  const [, place = '0', field = null] = /^orders\.(\d)\.(.*)$/.exec(refusal.field ?? '') ?? []
+  return { ...refusal, field: place === '0' ? field : (kinds[Number(place) - 1] ?? null) }
 }
 
 async function ask(request: EstimateRequest): Promise<Omit<Estimated, 'isPending'>> {

@@ -1,23 +1,23 @@
 /** Small controls that the screens share. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 
-export interface TabItem {
-  readonly id: string
+export interface TabItem<Id extends string> {
+  readonly id: Id
   readonly label: string
   readonly count?: number
 }
 
-interface TabsProps {
+interface TabsProps<Id extends string> {
   readonly label: string
-  readonly items: readonly TabItem[]
-  readonly selected: string
-  readonly onSelect: (id: string) => void
+  readonly items: readonly TabItem<Id>[]
+  readonly selected: Id
+  readonly onSelect: (id: Id) => void
   readonly children?: ComponentChildren
 }
 
 /** A tab list with arrow keys. The caller shows the panel of the selected tab. */
-export function Tabs({ label, items, selected, onSelect, children }: TabsProps) {
+export function Tabs<Id extends string>({ label, items, selected, onSelect, children }: TabsProps<Id>) {
   const list = useRef<HTMLDivElement>(null)
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
@@ -100,6 +100,42 @@ export function Stat({
     </div>
   )
 }
+
+interface HeadProps {
+  readonly columns: readonly (string | { readonly num: string })[]
+  /** A last cell that is no text. */
+  readonly children?: ComponentChildren
+}
+
+/** The head of a table. `num`: a column of numbers, set to the right. */
+export const Head = ({ columns, children }: HeadProps) => (
+  <thead>
+    <tr>
+      {columns.map((column) =>
+        typeof column === 'string' ? (
+          <th scope="col" key={column}>
+            {column}
+          </th>
+        ) : (
+          <th scope="col" class="num" key={column.num}>
+            {column.num}
+          </th>
+        ),
+      )}
+      {children}
+    </tr>
+  </thead>
+)
+
+type ButtonProps = Omit<JSX.IntrinsicElements['button'], 'class'> & {
+  /** Among `small`, `wide`, `primary`. */
+  readonly class?: string
+}
+
+/** A button that does not send a form. */
+export const Button = ({ class: look = '', ...props }: ButtonProps) => (
+  <button type="button" class={`button ${look}`} {...props} />
+)
 
 export const Empty = ({ children }: { children: ComponentChildren }) => <p class="empty">{children}</p>
 

@@ -1,5 +1,7 @@
 /** Keeps a failure inside its panel, with the message and a way to try again. */
+
 import { Component, type ComponentChildren } from 'preact'
+import { Button } from './controls.tsx'
 
 interface Props {
   readonly name: string
@@ -13,7 +15,7 @@ interface State {
 const RELOADED = 'clearbatch.reloaded'
 
 /** After a release the files of the page before are gone: the first failure of that kind loads the page again. */
-function isStaleChunk({ message }: Error): boolean {
+export function isStaleChunk({ message }: Error): boolean {
   return /dynamically imported module|Importing a module script failed|error loading dynamically/i.test(
     message,
   )
@@ -33,9 +35,7 @@ export class ErrorBoundary extends Component<Props, State> {
       <section class="panel failed" role="alert">
         <h2>{name} could not be shown</h2>
         <p class="muted">{error.message}</p>
-        <button type="button" class="button" onClick={() => this.setState({ error: null })}>
-          Retry
-        </button>
+        <Button onClick={() => this.setState({ error: null })}>Retry</Button>
       </section>
     )
   }

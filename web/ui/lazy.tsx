@@ -1,9 +1,12 @@
-/** A component whose code is loaded when it is first shown. */
+/** Components whose code is loaded when they are first shown. */
 import { type ComponentType, h } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { reloadOnce } from './error-boundary.tsx'
 
 type Loaded<Props> = { readonly component: ComponentType<Props> } | { readonly error: Error } | null
+
+/** A module of its own for all parts of a trader: each further module that is imported so would be one more file. */
+export const loadTrading = async () => (await import('../trading.ts')).trading
 
 export function lazy<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let cached: ComponentType<Props> | null = null

@@ -62,8 +62,51 @@ export async function marketOrder(
   side: 'Buy / long' | 'Sell / short',
   size: string,
 ): Promise<void> {
+  // The ticket empties its size once the order before this one is placed.
+  await page.locator('[data-testid=place]:disabled').waitFor({ state: 'detached', timeout: PATIENCE_MS })
   await page.getByRole('button', { name: side }).click()
   await page.getByRole('button', { name: 'Market', exact: true }).click()
   await byId(page, 'size').fill(size)
   await byId(page, 'place').click({ timeout: PATIENCE_MS })
+}
+
+const isFocused = (element: unknown): boolean =>
+  (globalThis as unknown as { readonly document: { readonly activeElement: unknown } }).document
+    .activeElement === element
+
+/** Presses Tab until the element has the focus. */
+export async function tabTo(page: Page, target: Locator, most = 150): Promise<void> {
+  for (let pressed = 0; pressed < most; pressed++) {
+    if (await target.evaluate(isFocused)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`${most} presses of Tab do not reach ${target}`)
+}
+
+const GRAB_PX = 6
+
+/** Drags the line of an order on the chart: the canvas does not name its place, so every height is tried from the top. */
+export async function dragOrderLine(page: Page): Promise<void> {
+  const box = await byId(page, 'chart').boundingBox()
+  if (box === null) throw new Error('there is no chart')
+  let isMoved = false
+  page.once('request', function seen(request) {
+    if (request.url().endsWith('/v0/orders/replace')) isMoved = true
+    else page.once('request', seen)
+  })
+  // The scale of prices shows what the candles need; dragging it shows more.
+  await page.mouse.move(box.x + box.width - 20, box.y + box.height / 4)
+  await page.mouse.down()
+  await page.mouse.move(box.x + box.width - 20, box.y + (box.height * 3) / 4, { steps: 5 })
+  await page.mouse.up()
+  const x = box.x + box.width / 3
+  for (let y = box.y + GRAB_PX; y < box.y + box.height - 4 * GRAB_PX && !isMoved; y += GRAB_PX) {
+    await page.mouse.move(x, y)
+    await page.mouse.down()
+    await page.mouse.move(x, y + 3 * GRAB_PX)
+    await page.mouse.up()
+    await page.waitForTimeout(50)
+  }
+  if (!isMoved) throw new Error('no order line on the chart can be dragged')
+  await toast(page, 'Order moved')
 }

@@ -12,14 +12,16 @@ const CANDIDATES = [
 export const chromiumPath: string | null =
   CANDIDATES.find((path) => path !== undefined && existsSync(path)) ?? null
 
-export const launch = (): Promise<Browser> => {
+export const launch = (args: readonly string[] = []): Promise<Browser> => {
   if (chromiumPath === null) throw new Error('there is no Chromium: set CHROMIUM to its path')
-  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] })
+  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', ...args] })
 }
 
 export interface PageOptions {
   readonly theme?: 'dark' | 'light'
   readonly phone?: boolean
+  /** The pair of colours for gains and losses. */
+  readonly colours?: 'standard' | 'colour-blind'
 }
 
 /** `faults`: uncaught errors, and everything that the policy has blocked. */
@@ -31,7 +33,7 @@ export interface WatchedPage {
 
 export async function openPage(
   browser: Browser,
-  { theme = 'dark', phone = false }: PageOptions = {},
+  { theme = 'dark', phone = false, colours = 'standard' }: PageOptions = {},
 ): Promise<WatchedPage> {
   const context = await browser.newContext({
     viewport: phone ? { width: 390, height: 844 } : { width: 1440, height: 900 },
@@ -39,6 +41,10 @@ export async function openPage(
     hasTouch: phone,
     reducedMotion: 'reduce',
   })
+  if (colours !== 'standard')
+    await context.addInitScript(
+      `localStorage.setItem('clearbatch.settings', '${JSON.stringify({ colours })}')`,
+    )
   const page = await context.newPage()
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`))

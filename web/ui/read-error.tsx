@@ -1,4 +1,5 @@
 /** Why something on a screen is missing or old. */
+import { Button } from './controls.tsx'
 import type { Read } from './use-read.ts'
 
 export function ReadError({ read }: { read: Read<unknown> }) {
@@ -6,9 +7,9 @@ export function ReadError({ read }: { read: Read<unknown> }) {
   return (
     <p class="note bad" role="alert">
       {read.error} {read.value === null ? '' : 'What is shown may be old.'}{' '}
-      <button type="button" class="button small" onClick={read.again}>
+      <Button class="small" onClick={read.again}>
         Retry
-      </button>
+      </Button>
     </p>
   )
 }
