@@ -8,8 +8,10 @@ import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createCalls } from './adapters/calls.ts'
 import { createChain } from './adapters/chain.ts'
+import { createLaneQueue } from './adapters/lane-queue.ts'
 import type { WorkerStores } from './compose-stores.ts'
 import type { Config } from './config.ts'
+import { LaneJobs } from './leader/lane-jobs.ts'
 import type { KeeperMetrics } from './metrics.ts'
 import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
@@ -36,6 +38,9 @@ export function adaptersOf(
   const { lanes } = keyring
   const relayerOf = async (lane: string) => (await keyring.present(lane)).lane.relayer
   const balances = () => watchBalances({ chain, clock, metrics, logger, lowBalance, lanes, relayerOf })
+  const laneQueue = createLaneQueue(config, logger)
+  const laneJobs = new LaneJobs({ queue: laneQueue, clock })
+  laneQueue.serve(laneJobs)
   return {
     chain,
     policy,
@@ -49,6 +54,8 @@ export function adaptersOf(
     calls: createCalls(config.gas),
     killPoint: killAt(config.killAt),
     leases: createLeases(db, ownerName(), config.leaseMs),
+    laneQueue,
+    laneJobs,
     laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
     stores,
     relayers: stores.relayers,

@@ -17,8 +17,9 @@ import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import type { Logger } from '../service/logger.ts'
 import { createSigner } from './adapters/chain.ts'
-import { createWakeUps } from './adapters/wake-ups.ts'
+import { createQueuePage } from './adapters/queue-page.ts'
 import { createExpiry } from './adjustments/expiry.ts'
+import { watchBackups } from './backups.ts'
 import { type Adapters, adaptersOf } from './compose-adapters.ts'
 import { connectLinks, type EngineLinks, runInforming } from './compose-engine.ts'
 import { createPriceJob } from './compose-prices.ts'
@@ -44,7 +45,7 @@ import {
 import { type LeaderJob, type LeaderLoop, runLeaderLoop } from './leader/leader-loop.ts'
 import { type ListedMarkets, runListedMarkets } from './leader/listed-markets.ts'
 import { createMetrics } from './metrics.ts'
-import type { Signer, WakeUps } from './ports.ts'
+import type { Signer } from './ports.ts'
 import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
 import { createRanks } from './ranks/ranks.ts'
@@ -75,6 +76,13 @@ function laneJob(
   )
 }
 
+function addLane({ laneWatch, laneJobs }: Adapters, name: string, loop: LeaderLoop): void {
+  laneWatch.add(name, loop.isLeader)
+  laneJobs.add(name, loop)
+}
+
+const settlementLane = (marketId: MarketId): string => `m${marketId}`
+
 const intervalsOf = ({ sweepMs, pollMs }: Config): Intervals => ({ sweepMs, pollMs })
 
 interface KeeperParts {
@@ -82,7 +90,6 @@ interface KeeperParts {
   readonly adapters: Adapters
   readonly links: EngineLinks
   readonly db: Db
-  readonly wakeUps: WakeUps
   /** By the shard of their market. */
   readonly settlements: Map<string, LeaderLoop>
   readonly keyring: Keyring
@@ -101,19 +108,15 @@ const runMarket = (parts: KeeperParts, spec: MarketSpec): readonly LeaderLoop[] 
 ]
 
 function runSettlement(parts: KeeperParts, spec: MarketSpec): LeaderLoop {
-  const { config, adapters, wakeUps, settlements } = parts
-  const { stores, laneWatch } = adapters
-  const name = `m${spec.marketId}`
+  const { config, adapters, settlements } = parts
+  const { stores } = adapters
+  const name = settlementLane(spec.marketId)
   const intervals = intervalsOf(config)
-  const wiring = {
-    onChange: () => loop.wake(),
-    listen: () => wakeUps.listen(spec.marketId, () => loop.wake()),
-  }
   const job = laneJob(parts, name, ({ lane }, ports) =>
-    settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, wiring),
+    settlementJob({ ...ports, store: stores.settlement }, { spec, lane, intervals }, () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, `settle:${name}`, job)
-  laneWatch.add(name, loop.isLeader)
+  addLane(adapters, name, loop)
   settlements.set(marketShard(spec.marketId), loop)
   return loop
 }
@@ -137,7 +140,7 @@ function runFaucet(parts: KeeperParts): LeaderLoop[] {
     faucetJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, 'faucet', job)
-  adapters.laneWatch.add('faucet', loop.isLeader)
+  addLane(adapters, 'faucet', loop)
   notifications.on(FAUCET_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -150,7 +153,7 @@ function runHeartbeats(parts: KeeperParts): LeaderLoop[] {
     heartbeatJob({ ...ports, markets }, lane, intervalsOf(config), () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, 'heartbeat', job)
-  adapters.laneWatch.add('heartbeat', loop.isLeader)
+  addLane(adapters, 'heartbeat', loop)
   return [loop]
 }
 
@@ -162,7 +165,7 @@ function runAdjustments(parts: KeeperParts): LeaderLoop[] {
     adjustmentJob({ ...ports, ...stores }, lane, intervalsOf(config), () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, ADJUSTMENT_LANE, job)
-  adapters.laneWatch.add(ADJUSTMENT_LANE, loop.isLeader)
+  addLane(adapters, ADJUSTMENT_LANE, loop)
   notifications.on(ADJUSTMENTS_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -179,18 +182,18 @@ const runExpiries = ({ adapters }: KeeperParts): LeaderLoop[] => {
 }
 
 function runEndings(parts: KeeperParts): LeaderLoop[] {
-  const { config, adapters, db, wakeUps } = parts
+  const { config, adapters, db } = parts
   if (!config.relayerKeys().has('ending')) return []
   const more = {
     store: createEndingStore(db),
     finalizations: adapters.stores.finalizations,
-    wakeSettlement: (marketId: MarketId) => wakeUps.send(marketId),
+    wakeSettlement: (marketId: MarketId) => adapters.laneJobs.wake(settlementLane(marketId)),
   }
   const job = laneJob(parts, 'ending', ({ lane }, ports) =>
     endingJob({ ...ports, ...more }, lane, intervalsOf(config), () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, 'ending', job)
-  adapters.laneWatch.add('ending', loop.isLeader)
+  addLane(adapters, 'ending', loop)
   return [loop]
 }
 
@@ -203,7 +206,7 @@ function runRelays(parts: KeeperParts): LeaderLoop[] {
     relayJob({ ...ports, store, forwarder }, lane, intervalsOf(config), () => loop.wake()),
   )
   const loop: LeaderLoop = runLeaderLoop(adapters, RELAY_LANE, job)
-  adapters.laneWatch.add(RELAY_LANE, loop.isLeader)
+  addLane(adapters, RELAY_LANE, loop)
   notifications.on(RELAY_CHANNEL, () => loop.wake())
   return [loop]
 }
@@ -234,6 +237,9 @@ const checksOf = (db: Db, { watch, clock, laneWatch }: Adapters, markets: Listed
   { name: 'clock', check: async () => Math.abs(clock.skewMs()) <= MAX_SKEW_MS || 'clock_skewed' },
 ]
 
+const queuePageOf = async ({ queuePagePassword: password }: Config, { laneQueue: { queue } }: Adapters) =>
+  password === null ? null : createQueuePage({ password, queue })
+
 /** The engine queues batches in another process, which notifies of their rows. A lost notification is found by the sweep. */
 function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
   notifications.on(JOURNAL_CHANNEL, (payload) => {
@@ -255,7 +261,6 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   )
   await checkSchema(db)
   const metrics = createMetrics()
-  const wakeUps = createWakeUps(config, logger)
   const { relayerKeys, chainId } = config
   const chosen = (lane: string) => chosenKey(db, lane)
   const keyring = createKeyring({ relayerKeys, chainId, createSigner, chosen })
@@ -267,7 +272,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
   const settlements = new Map<string, LeaderLoop>()
-  const parts = { config, adapters, links, db, wakeUps, settlements, keyring, notifications }
+  const parts = { config, adapters, links, db, settlements, keyring, notifications }
   wakeAfterBatches(parts)
   const others = [
     ...runPrices(parts),
@@ -278,6 +283,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
     ...runEndings(parts),
     ...runRelays(parts),
     runProofs(parts),
+    watchBackups(db, metrics, { clock, logger }),
   ]
   await notifications.start()
   const run = (spec: MarketSpec) => runMarket(parts, spec)
@@ -290,7 +296,14 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   const balances = adapters.balances()
   const stopInforming = runInforming(parts, links)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
-  const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
+  const page = await queuePageOf(config, adapters)
+  const health = await serveHealth({
+    ...config.internal,
+    registry: metrics.registry,
+    readiness,
+    logger,
+    page,
+  })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
   return {
     async stop() {
@@ -301,7 +314,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
       clock.stop()
       await links.worker.close()
       await links.publisher?.close()
-      await wakeUps.close()
+      await adapters.laneQueue.close()
       await notifications.stop()
       await health.close()
       await db.destroy()

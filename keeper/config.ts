@@ -63,6 +63,8 @@ export interface Config extends ProcessConfig {
   readonly proofDays: number
   /** The engine, which takes the markets' turns and decides what workers write. */
   readonly engine: EngineAccess<'worker' | 'publisher'>
+  /** Password of the page that shows the queue of lanes; null: there is no page. */
+  readonly queuePagePassword: string | null
   /** Below this balance of a relayer an error is logged, wei. */
   readonly lowBalance: bigint
 }
@@ -208,6 +210,21 @@ function checkSigners(
   return prices
 }
 
+const LEAST_PASSWORD = 16
+
+/** An error never repeats the password. */
+function queuePagePasswordOf(env: Env): string | null {
+  const { optional } = environment(env, 'keeper')
+  const file = optional('QUEUE_PAGE_PASSWORD_FILE')
+  const password =
+    file === null ? optional('QUEUE_PAGE_PASSWORD') : readText('QUEUE_PAGE_PASSWORD_FILE', file).trim()
+  if (password === null || password.length >= LEAST_PASSWORD) return password
+  return rejectVariable(
+    file === null ? 'QUEUE_PAGE_PASSWORD' : 'QUEUE_PAGE_PASSWORD_FILE',
+    `has a password that is too short: expected at least ${LEAST_PASSWORD} characters`,
+  )
+}
+
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n
 
@@ -274,6 +291,7 @@ export function readConfig(env: Env): Config {
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs,
     prices: pricesOf(env),
+    queuePagePassword: queuePagePasswordOf(env),
     proofDays: count('PROOF_DAYS', 90),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
   }

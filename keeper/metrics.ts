@@ -1,11 +1,12 @@
 /** The Prometheus metrics of the keeper. */
 import type { Registry } from 'prom-client'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../service/metrics.ts'
+import type { BackupMetrics } from './backups.ts'
 import type { FigureMetrics, MarketFigures } from './figures/ports.ts'
 import type { Metrics } from './ports.ts'
 import type { PriceMetrics } from './prices/ports.ts'
 
-export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics {
+export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics, BackupMetrics {
   readonly registry: Registry
 }
 
@@ -41,6 +42,14 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'How far the system clock is ahead of the database clock; negative if it is behind',
   ),
   blockTime: gauge('keeper_chain_block_time_seconds', 'Timestamp of keeper_chain_block'),
+  backup: gauge(
+    'keeper_backup_timestamp_seconds',
+    'Time at which the newest base backup was complete; 0 without one',
+  ),
+  archived: gauge(
+    'keeper_wal_archived_timestamp_seconds',
+    'Time at which the primary has last archived WAL; 0 before the first',
+  ),
   reports: counter('keeper_price_reports_total', 'Price reports published'),
   reportSeconds: histogram(
     'keeper_price_report_seconds',
@@ -121,6 +130,10 @@ export function createMetrics(): KeeperMetrics {
     freezeRequested: (marketId) => known.freezeRequests.inc(label(marketId)),
     freezePending: (marketId, isPending) => known.freezePending.set(label(marketId), isPending ? 1 : 0),
     finalReportMissing: (marketId, isMissing) => known.finalMissing.set(label(marketId), isMissing ? 1 : 0),
+    backups(completedAt, archivedAt) {
+      known.backup.set(completedAt / 1000)
+      known.archived.set(archivedAt / 1000)
+    },
     clockSkew: (seconds) => known.clockSkew.set(seconds),
     head(block, time) {
       known.block.set(block)

@@ -1,4 +1,4 @@
-/** Ports that several jobs use: the chain, metrics, wake-ups. The ports of one job are in its folder. */
+/** Ports that several jobs use: the chain, metrics, the queue of lanes. The ports of one job are in its folder. */
 
 import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
@@ -27,14 +27,18 @@ export interface Metrics {
   clockSkew(seconds: number): void
 }
 
-/** Wake-ups of settlements. They may be lost, late or duplicated: the work is in Postgres, and a sweep finds it. */
-export interface WakeUps {
-  /** The market has a batch to settle. Wakes its listener in this process or in another one. */
-  send(marketId: MarketId): void
-  /** For the owner of the market's settlement, of which there is one at a time. The returned function ends it. */
-  listen(marketId: MarketId, onWake: () => void): () => void
+/** Jobs of relayer lanes. They may be lost, doubled, late or reordered: the work is in Postgres, and a sweep finds it. */
+export interface LaneQueue {
+  /** Adds a job of the lane unless one waits. Returns at once, whether or not the queue can be reached. */
+  add(lane: string): void
   close(): Promise<void>
 }
+
+/**
+ * `idle`: the lane's work is done. `followed`: another job of this process follows the lane. `elsewhere`: this process does not own the
+ * lane's lease, or not any more. `lost`: the queue has lost the job.
+ */
+export type JobEnd = 'idle' | 'followed' | 'elsewhere' | 'lost'
 
 export interface Call {
   readonly to: Address

@@ -3,9 +3,9 @@ import type { Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { createReadiness, serveHealth } from '../service/health.ts'
 import type { Logger } from '../service/logger.ts'
-import { createRegistry } from '../service/metrics.ts'
 import { createReportKey } from '../service/report-key.ts'
 import type { Config } from './config.ts'
+import { createMetrics } from './metrics.ts'
 import { serveSigner } from './server.ts'
 
 /** By its own clock, so that a publisher with a wrong clock gets no signatures. */
@@ -19,18 +19,15 @@ export async function compose(config: Config, logger: Logger): Promise<{ stop():
     // Before it was restarted it may have signed other prices for times up to this one.
     after: (clock.now() + mostAhead) as Millis,
   })
-  const { registry, instruments } = createRegistry()
-  const answered = instruments.counter('signer_reports_total', 'Reports that were signed or refused', [
-    'result',
-  ])
+  const metrics = createMetrics()
   const server = await serveSigner({
     ...{ listener, secret, key, logger },
     onAnswers(answers) {
-      for (const answer of answers) answered.inc({ result: 'refusal' in answer ? answer.refusal : 'SIGNED' })
+      for (const answer of answers) metrics.answered(answer)
     },
   })
   const readiness = createReadiness([], logger)
-  const health = await serveHealth({ ...config.internal, registry, readiness, logger })
+  const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
   logger.info({ address: key.address, feeds: feeds.size, port: server.port }, 'signer started')
   return {
     async stop() {

@@ -1,10 +1,10 @@
 /** The HTTP interface of a signer: one route, for the publisher only. */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { Millis } from '../domain/units.ts'
 import { boundedText } from '../service/bounded-text.ts'
 import type { Listener } from '../service/environment.ts'
+import { equalText } from '../service/equal-text.ts'
 import { bind, type HttpListener, INTERNAL_SERVER } from '../service/http-listener.ts'
 import type { Logger } from '../service/logger.ts'
 import type { ReportKey, SigningAnswer, SigningRequest } from '../service/report-key.ts'
@@ -52,16 +52,12 @@ async function answer(
 ): Promise<{ answers: readonly SigningAnswer[] }> {
   if (request.method !== 'POST' || request.url !== '/v1/sign')
     throw new Refusal(404, 'expected POST /v1/sign')
-  if (!isEqual(request.headers.authorization ?? '', `Bearer ${secret}`))
+  if (!equalText(request.headers.authorization ?? '', `Bearer ${secret}`))
     throw new Refusal(401, 'expected the shared secret as a bearer token')
   const answers = key.sign(parseReports(await bodyOf(request)))
   onAnswers(answers)
   return { answers }
 }
-
-/** In constant time, whatever the lengths. */
-const isEqual = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
-const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const text = await boundedText(request as AsyncIterable<Buffer>, MOST_BYTES)

@@ -5,11 +5,13 @@ import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Keyring, Relayer } from '../relayer/keyring.ts'
 import type { LaneWatch } from '../relayer/lane-watch.ts'
+import type { LaneJobs } from './lane-jobs.ts'
 import type { LeaderJob } from './leader-loop.ts'
 
 export interface KeyedJobPorts {
   readonly keyring: Pick<Keyring, 'present'>
   readonly laneWatch: Pick<LaneWatch, 'started' | 'released' | 'passed'>
+  readonly laneJobs: Pick<LaneJobs, 'failed' | 'released'>
   readonly clock: Clock
   readonly logger: Logger
   /** Interval at which another key is looked for. */
@@ -17,7 +19,7 @@ export interface KeyedJobPorts {
 }
 
 export function keyedJob(
-  { keyring, laneWatch, clock, logger, keyPollMs }: KeyedJobPorts,
+  { keyring, laneWatch, laneJobs, clock, logger, keyPollMs }: KeyedJobPorts,
   name: string,
   make: (relayer: Relayer) => LeaderJob,
 ): LeaderJob {
@@ -53,13 +55,21 @@ export function keyedJob(
     return (current as { readonly job: LeaderJob }).job.step(fence)
   }
 
+  function release(): void {
+    laneWatch.released(name)
+    laneJobs.released(name)
+  }
+
   /** A lane whose passes fail makes no progress. */
   async function watched<Value>(work: () => Promise<Value>): Promise<Value> {
     try {
       return await work()
     } catch (err) {
-      if (err instanceof LeaseLost) laneWatch.released(name)
-      else laneWatch.passed(name, 'waiting')
+      if (err instanceof LeaseLost) release()
+      else {
+        laneWatch.passed(name, 'waiting')
+        laneJobs.failed(name, err)
+      }
       throw err
     }
   }
@@ -71,9 +81,12 @@ export function keyedJob(
       return watched(async () => begin(fence, await keyring.present(name)))
     },
     step: (fence) => watched(() => step(fence)),
-    reset: () => current?.job.reset?.(),
+    reset() {
+      laneJobs.released(name)
+      current?.job.reset?.()
+    },
     async finish(fence) {
-      laneWatch.released(name)
+      release()
       await current?.job.finish?.(fence)
     },
   }

@@ -14,6 +14,7 @@ import type { LaneProgress, LaneWatch } from '../relayer/lane-watch.ts'
 import type { RelayerLane, RelayerStore } from '../relayer/ports.ts'
 import { createRelays, type RelayPorts } from '../relays/relays.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../settlement/settle-market.ts'
+import type { LaneJobs } from './lane-jobs.ts'
 import type { LeaderJob } from './leader-loop.ts'
 
 export interface Intervals {
@@ -49,6 +50,7 @@ export interface LanePorts {
   readonly relayers: RelayerStore
   readonly chain: Chain
   readonly laneWatch: Pick<LaneWatch, 'passed' | 'ended'>
+  readonly laneJobs: Pick<LaneJobs, 'passed'>
 }
 
 type LaneJobPorts = LanePorts & Omit<DeliveryPorts, 'onChange' | 'onEnded'>
@@ -60,12 +62,13 @@ const createDelivery = (ports: LaneJobPorts, lane: RelayerLane, onChange: () => 
 
 /** Notes what a pass has left. Returns the pause before the next one. */
 const pauseAfter = (
-  { laneWatch }: LanePorts,
+  { laneWatch, laneJobs }: LanePorts,
   { name }: RelayerLane,
   progress: LaneProgress,
   { waiting, idle }: Readonly<Record<LaneProgress, number>>,
 ): number => {
   laneWatch.passed(name, progress)
+  laneJobs.passed(name, progress)
   return progress === 'waiting' ? waiting : idle
 }
 
@@ -74,7 +77,7 @@ const register = async ({ relayers, chain }: LanePorts, lane: RelayerLane): Prom
 
 export type SettlementJobPorts = Omit<SettlePorts, 'delivery'> & LaneJobPorts
 
-/** A market's settlement. It wakes on wake-ups, on responses of the node, and every `sweepMs`. */
+/** A market's settlement. It wakes on notifications and jobs, on responses of the node, and every `sweepMs`. */
 export function settlementJob(
   ports: SettlementJobPorts,
   {
@@ -82,29 +85,19 @@ export function settlementJob(
     lane,
     intervals,
   }: { readonly spec: MarketSpec; readonly lane: RelayerLane; readonly intervals: Intervals },
-  wiring: { readonly onChange: () => void; readonly listen: () => () => void },
+  onChange: () => void,
 ): LeaderJob {
-  const delivery = createDelivery(ports, lane, wiring.onChange)
-  let endListening: (() => void) | null = null
-  const stopListening = (): void => {
-    endListening?.()
-    endListening = null
-  }
+  const delivery = createDelivery(ports, lane, onChange)
   return {
     async start(fence) {
       await register(ports, lane)
       await recoverLane({ ...ports, delivery }, spec, lane, fence)
-      endListening ??= wiring.listen()
     },
     async step(fence) {
       const progress = await settleMarket({ ...ports, delivery }, spec, lane, fence)
       return pauseAfter(ports, lane, progress, { waiting: intervals.pollMs, idle: intervals.sweepMs })
     },
-    reset: stopListening,
-    async finish() {
-      stopListening()
-      await delivery.settled()
-    },
+    finish: () => delivery.settled(),
   }
 }
 

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { freePort } from '../../../stack/ports.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { type ChainFixture, faucetKey, laneKey } from './chain-fixture.ts'
 
@@ -68,15 +69,16 @@ export class KeeperProcess {
   }
 }
 
-/** Waits until `is` answers yes. */
+/** Waits until `is` answers yes. `limitMs` is for a quiet machine. */
 export async function until(
   is: () => Promise<boolean>,
   hint: () => string = () => '',
   limitMs = 20_000,
 ): Promise<void> {
-  const deadline = Date.now() + limitMs
+  const patientMs = limitMs * PATIENCE
+  const deadline = Date.now() + patientMs
   while (!(await is())) {
-    if (Date.now() > deadline) throw new Error(`not within ${limitMs} ms. ${hint()}`)
+    if (Date.now() > deadline) throw new Error(`not within ${patientMs} ms. ${hint()}`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
