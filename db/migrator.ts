@@ -71,6 +71,13 @@ import * as namedApiKeys from './migrations/0070-named-api-keys.ts'
 import * as announcements from './migrations/0071-announcements.ts'
 import * as unreadTables from './migrations/0072-unread-tables.ts'
 import * as orderFlags from './migrations/0080-order-flags.ts'
+import * as brackets from './migrations/0081-brackets.ts'
+import * as builders from './migrations/0085-builders.ts'
+import * as tablesBehind from './migrations/0090-tables-behind.ts'
+import * as equity from './migrations/0091-equity.ts'
+import * as historyFiles from './migrations/0092-history-files.ts'
+import * as appendWithoutNotice from './migrations/0095-append-without-notice.ts'
+import * as restoredDatabases from './migrations/0096-restored-databases.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -142,6 +149,13 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0071-announcements': announcements,
   '0072-unread-tables': unreadTables,
   '0080-order-flags': orderFlags,
+  '0081-brackets': brackets,
+  '0085-builders': builders,
+  '0090-tables-behind': tablesBehind,
+  '0091-equity': equity,
+  '0092-history-files': historyFiles,
+  '0095-append-without-notice': appendWithoutNotice,
+  '0096-restored-databases': restoredDatabases,
 }
 
 export const createMigrator = (db: Db): Migrator =>

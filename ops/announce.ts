@@ -13,6 +13,7 @@ import { readClock } from '../db/clock.ts'
 import type { Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, oneOf, required, text, toggle } from '../service/command-line.ts'
 import { timeOfMillis } from '../tasks/print.ts'
+import { timeOf } from './command.ts'
 import { type DatabaseConnection, type Env, onDatabase } from './connect.ts'
 import { OpsError } from './error.ts'
 
@@ -41,13 +42,6 @@ function textOf(flag: string, given: string, least: number, most: number): strin
   if (/[^\P{Cc}\n]/u.test(trimmed))
     throw new OpsError(`--${flag} must have no control characters; received ${JSON.stringify(given)}`)
   return trimmed
-}
-
-function timeOf(flag: string, given: string): Millis {
-  const at = /^\d{4}-\d\d-\d\dT.*Z$/.test(given) ? Date.parse(given) : Number.NaN
-  if (Number.isNaN(at))
-    throw new OpsError(`--${flag} must be a time such as 2026-11-27T06:00:00Z; received ${given}`)
-  return at as Millis
 }
 
 interface Window {

@@ -14,6 +14,8 @@ import { type OperatorAccess, type Settings, settingsOf } from './settings.ts'
 
 export interface DatabaseConnection {
   readonly db: Db
+  /** Of the database's owner. */
+  readonly url: string
   readonly settings: Settings
   close(): Promise<void>
 }
@@ -36,9 +38,9 @@ export const connect = (stack: string | null, env: Env): Promise<Connection> =>
   stack === null ? connectByEnvironment(env) : connectToStack(resolve(stack))
 
 async function connectToStack(path: string): Promise<Connection> {
-  const { provider, db, engine, keys, close } = await openAdmin(path)
+  const { provider, db, databaseUrl: url, engine, keys, close } = await openAdmin(path)
   const signer = new Wallet(keys.deployer.privateKey, provider)
-  return { provider, db, settings: settingsOf(db, () => engine), signer, close }
+  return { provider, db, url, settings: settingsOf(db, () => engine), signer, close }
 }
 
 function required(env: Env, name: string): string {
@@ -53,11 +55,12 @@ async function connectByEnvironment(env: Env): Promise<Connection> {
   const rpcUrl = required(env, 'RPC_URL')
   required(env, 'DATABASE_URL')
   const key = await keyOf(env)
-  const { db, settings, close } = databaseOf(env)
+  const { db, url, settings, close } = databaseOf(env)
   const provider = new JsonRpcProvider(rpcUrl, undefined, { staticNetwork: true })
   return {
     provider,
     db,
+    url,
     settings,
     signer: key?.connect(provider) ?? null,
     async close() {
@@ -71,7 +74,7 @@ async function connectByEnvironment(env: Env): Promise<Connection> {
 function databaseOf(env: Env): DatabaseConnection {
   const url = required(env, 'DATABASE_URL')
   const db = createDb(createPool({ url, connections: 2, name: 'clearbatch ops' }))
-  return { db, settings: settingsOf(db, () => operatorAccess(env)), close: () => db.destroy() }
+  return { db, url, settings: settingsOf(db, () => operatorAccess(env)), close: () => db.destroy() }
 }
 
 /** Throws an OpsError. */
@@ -86,8 +89,8 @@ function operatorAccess(env: Env): OperatorAccess {
 /** For commands that need the database alone. */
 export async function connectDatabase(stack: string | null, env: Env): Promise<DatabaseConnection> {
   if (stack === null) return databaseOf(env)
-  const { db, engine, close } = await openAdmin(resolve(stack))
-  return { db, settings: settingsOf(db, () => engine), close }
+  const { db, databaseUrl: url, engine, close } = await openAdmin(resolve(stack))
+  return { db, url, settings: settingsOf(db, () => engine), close }
 }
 
 /** Runs the work once the database has the schema of this version, and closes the connection. */

@@ -1,5 +1,5 @@
 /** Liveness, readiness and metrics over HTTP, in one format for every process, on a listener of their own. */
-import { createServer, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 import { bind, type HttpListener, INTERNAL_SERVER } from './http-listener.ts'
 import type { Logger } from './logger.ts'
@@ -80,12 +80,20 @@ export interface HealthOptions {
   readonly registry: Registry
   readonly logger: Logger
   readonly readiness: () => Promise<Readiness>
+  /** Answers every request whose path begins with the prefix; it has its own authentication. */
+  readonly page?: {
+    readonly prefix: string
+    readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  } | null
 }
 
 /** Resolves when the port is bound. */
 export async function serveHealth(options: HealthOptions): Promise<HttpListener> {
   const server = createServer(INTERNAL_SERVER, (request, response) => {
     const [path = '/'] = (request.url ?? '/').split('?')
+    const { page } = options
+    if (page && (path === page.prefix || path.startsWith(`${page.prefix}/`)))
+      return page.handle(request, response)
     answer(path, response, options).catch((err: unknown) => {
       options.logger.error({ err }, 'answering a probe failed')
       respond(response, 500, { message: 'internal error' })

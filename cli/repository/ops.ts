@@ -1,5 +1,6 @@
 /** `ops …`: an operator's commands on a running exchange. Each prints what it would do; `--send` does it. */
 import { ANNOUNCE_COMMANDS, runAnnounceCommand } from '../../ops/announce.ts'
+import { BACKUP_COMMANDS, runBackupCommand } from '../../ops/backup.ts'
 import { CALENDAR_COMMANDS, runCalendarCommand } from '../../ops/calendar.ts'
 import { COMMANDS as MARKET_COMMANDS, runMarketCommand } from '../../ops/market.ts'
 import { RELAYER_COMMANDS, runRelayerCommand } from '../../ops/relayer.ts'
@@ -16,6 +17,7 @@ const TOPICS: Readonly<Record<string, Topic>> = {
   market: { commands: MARKET_COMMANDS, run: runMarketCommand },
   calendar: { commands: CALENDAR_COMMANDS, run: runCalendarCommand },
   announce: { commands: ANNOUNCE_COMMANDS, run: runAnnounceCommand },
+  backup: { commands: BACKUP_COMMANDS, run: runBackupCommand },
   relayer: { commands: RELAYER_COMMANDS, run: runRelayerCommand },
 }
 

@@ -71,6 +71,12 @@ export interface OrderPlaced {
   readonly unused?: number
   /** Id of the order that it has replaced: the row before ends that order with the reason REPLACED. */
   readonly replaces?: string
+  /** Version 3: number of its bracket. */
+  readonly bracket?: number
+  /** Version 3: an exit that waits until the entry of its bracket has matched. */
+  readonly dormant?: true
+  /** Version 4: label of the program that has built the order, if it has one. */
+  readonly builder?: string
 }
 
 /** Why a conditional order was triggered. Stored with the order and shown to its owner. */

@@ -9,9 +9,9 @@ export interface MarketRestricted {
   readonly mode: MarketMode
   /**
    * `reverts`: two settlements in sequence reverted without a culprit. `mismatch`: a receipt differs. `fault`: a command about the market
-   * failed in the engine. `operator`: the restriction is lifted.
+   * failed in the engine. `restore`: the database was restored from a backup. `operator`: the restriction is lifted.
    */
-  readonly why: 'reverts' | 'mismatch' | 'fault' | 'operator'
+  readonly why: 'reverts' | 'mismatch' | 'fault' | 'restore' | 'operator'
 }
 
 export interface CalendarSet {

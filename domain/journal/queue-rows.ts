@@ -61,6 +61,19 @@ export interface ActionIdAdopted {
   readonly action_id: number
 }
 
+/** The chain has a batch that this exchange does not know: the contract accepts only batches with greater ids. */
+export interface BatchIdAdopted {
+  readonly kind: 'batch_id_adopted'
+  readonly batch_id: number
+}
+
+/** The chain has mined the part of a queued action whose signature a restore has lost. The row `part_settled` follows. */
+export interface PartAdopted {
+  readonly kind: 'part_adopted'
+  readonly queue_no: number
+  readonly action_id: number
+}
+
 export type QueueRow =
   | ActionQueued
   | ActionNumbered
@@ -69,3 +82,5 @@ export type QueueRow =
   | ActionFailed
   | QueueRestarted
   | ActionIdAdopted
+  | BatchIdAdopted
+  | PartAdopted

@@ -1,7 +1,7 @@
 /** Migrating is a command of its own; a process refuses a database whose schema is not the one that it needs. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -51,6 +51,11 @@ const messageOf = (work: Promise<unknown>): Promise<string> =>
     () => 'no error',
     (error: Error) => error.message,
   )
+
+it('every migration of the folder is registered, in the order of its number', () => {
+  const files = readdirSync('db/migrations').map((file) => file.replace(/\.ts$/, ''))
+  expect(Object.keys(MIGRATIONS)).to.deep.equal(files.toSorted())
+})
 
 describe('the schema of the database', function () {
   this.timeout(60_000)

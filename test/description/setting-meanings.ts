@@ -52,6 +52,13 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   GAS_PART: 'gas limit of a settlement without its orders',
   GAS_SIMPLE: 'gas limit of a single action',
   GROUP_COMMANDS: 'most commands that are stored together',
+  HISTORY_BUILDS: 'files of the public history that are built at a time',
+  HISTORY_DIR:
+    'folder of built files, which have no names in it; the default is that of the system for temporary files',
+  HISTORY_GRACE_MINUTES: 'after the end of a day, before its files can be final',
+  HISTORY_KEPT_MB: 'most megabytes of built files that are kept',
+  HISTORY_RETENTION_DAYS: 'days after which files of the public history are no longer served; 0: never',
+  HISTORY_WAIT_MS: 'bound of the wait for a file; its build continues',
   HOST: 'interface at which it serves clients',
   HTTP_CONNECTIONS_PER_ADDRESS: 'open connections of a network address, without WebSockets',
   INTERVAL_MS: 'between two looks at the positions',
@@ -91,10 +98,14 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   PROOF_DAYS: 'retention of the inputs of batches, from which proofs are made',
   PUBLIC_URL:
     'URL by which clients reach the api, in the messages that wallets sign; the default is `HOST` and `PORT`',
+  QUEUE_PAGE_PASSWORD:
+    'password of the page with the queue of lanes, of at least 16 characters, or `QUEUE_PAGE_PASSWORD_FILE`; without it there is no page',
+  QUEUE_PAGE_PASSWORD_FILE: 'file with the password of the queue page',
   RATE_LIMIT_ADDRESS: 'requests per second of a network address',
   RATE_LIMIT_ADJUSTMENTS: 'adjustments per second of a credential',
   RATE_LIMIT_AUTH: 'challenges and rotations of API keys per second of a credential',
   RATE_LIMIT_AUTH_ADDRESS: 'challenges and rotations per second of a network address',
+  RATE_LIMIT_ACCOUNTS: 'accounts whose budgets an address may use with all of its accounts together',
   RATE_LIMIT_BATCHES: 'batches of orders per second of a credential',
   RATE_LIMIT_CANCELS: 'cancels per second of a credential',
   RATE_LIMIT_FAILURES: 'refused credentials per second of a network address',
@@ -109,7 +120,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   READ_AFTER_WAIT_MS: 'bound of the wait of a read for its bookmark',
   REDIS_TIMEOUT_MS: 'bound of the wait for the counts of a request',
   REDIS_URL: 'shared counts of limits; a server, or its Sentinels',
-  'keeper REDIS_URL': 'wake-ups of settlements; a server, or its Sentinels. Without it they use the database',
+  'keeper REDIS_URL':
+    'queue of the relayer lanes; a server, or its Sentinels. Without it the queue is in the database',
   RELAYER_KEYS: 'JSON of relayer lanes and private keys, or `RELAYER_KEYS_FILE`',
   RELAYER_KEYS_FILE: 'file with the relayer keys; read again while the keeper runs',
   RELAY_WAIT_MS: 'bound of the wait for the execution of a relayed request',
@@ -130,6 +142,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   SIGNER_SECRET: 'secret shared by publishers and signers, at least 16 characters',
   START_BLOCK: 'first block that can have events of the contracts',
   STUCK_AFTER_MS: 'a transaction that is not mined after this time is replaced at a higher fee',
-  SWEEP_MS: 'between two looks for work, besides wake-ups',
+  SWEEP_MS: 'between two looks of a lane for work, besides wake-ups',
   TRUST_PROXY: 'number of proxies in front of the api, or their addresses and networks',
 }
