@@ -11,4 +11,8 @@ export interface OrderFlagColumns {
   unused: Generated<number>
   /** Id of the order that it has replaced. */
   replaces: Generated<string | null>
+  /** Number of its bracket; 0: none. */
+  bracket: Generated<number>
+  /** Label of the program that has built it. */
+  builder: Generated<string | null>
 }

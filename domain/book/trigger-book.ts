@@ -17,6 +17,8 @@ export interface WaitingOrder extends Reservable {
   readonly account: UserId
   readonly type: OrderType
   readonly trigger: Ticks
+  /** An exit whose entry has not matched: no mark triggers it. */
+  readonly dormant?: true
   readonly openable: Steps
   /** The last second in which it may be triggered; 0 never expires. */
   readonly expiration: Seconds
@@ -51,6 +53,7 @@ export class TriggerBook {
     this.#accounts.add(order.account, order.seq)
     this.#expiries.add(order.seq, order.expiration)
     this.#leverages.add(order.seq, order.leverage)
+    if (order.dormant) return
     const seqs = index.get(key)
     if (seqs === undefined) index.set(key, new Set([order.seq]))
     else seqs.add(order.seq)
@@ -65,6 +68,7 @@ export class TriggerBook {
     this.#accounts.remove(order.account, seq)
     this.#expiries.remove(seq, order.expiration)
     this.#leverages.remove(seq, order.leverage)
+    if (order.dormant) return order
     const seqs = index.get(key) as Set<Seq>
     seqs.delete(seq)
     if (seqs.size === 0) index.delete(key)

@@ -19,8 +19,8 @@ export interface Entry {
 /** The shard of the chain, as the id of a market. */
 export const CHAIN = 0xffff_ffff as MarketId
 
-/** The newest format of the row's kind that this code reads. Version 2 of a placement has flags and replacements. */
-const newestVersion = ({ kind }: JournalRow): number => (kind === 'order_placed' ? 2 : 1)
+/** The newest format of the row's kind that this code reads. A placement has flags from version 2 on, brackets from 3, builders from 4. */
+const newestVersion = ({ kind }: JournalRow): number => (kind === 'order_placed' ? 4 : 1)
 
 /** 0 for the accounts. */
 export function marketIdOf(shard: string): MarketId {

@@ -117,6 +117,7 @@ const waitingOf = (order: OrderRow): WaitingOrder => ({
   account: order.account,
   type: order.type,
   trigger: order.trigger,
+  ...(order.dormant && { dormant: true as const }),
   openable: order.openable,
   expiration: order.aliveUntil,
 })

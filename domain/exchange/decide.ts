@@ -1,5 +1,6 @@
 /** `decide`: which rows a command writes and what it answers. It reads the state and changes nothing. */
 import type { Entry } from './apply.ts'
+import { endBrackets } from './decide/brackets.ts'
 import { Draft } from './draft.ts'
 import type { Inputs } from './inputs.ts'
 import type { ExchangeState } from './state.ts'
@@ -39,6 +40,7 @@ export function decideOn<Command, Answer, Next>(
   const draft = new Draft(state)
   try {
     const result = decider(draft, inputs, command)
+    if (draft.hasRows) endBrackets(draft, inputs.now)
     const isContinued = result instanceof Continued
     return {
       entries: draft.close(),

@@ -35,6 +35,16 @@ export class Draft {
     return this.#state
   }
 
+  /** The rows so far. */
+  get entries(): readonly Entry[] {
+    return this.#entries
+  }
+
+  /** The state with the rows that are applied already, perhaps not all: for what rows do not change. */
+  get applied(): ExchangeState {
+    return this.#state
+  }
+
   /** Whether any row was added. */
   get hasRows(): boolean {
     return this.#entries.length > 0

@@ -1,12 +1,19 @@
 /** What holds in every state between two commands. Reads the whole state: for tests, simulation and audits. */
+import { isExit } from '../orders/brackets.ts'
 import { orderIdOf } from '../orders/order.ts'
-import { isTerminal } from '../orders/order-state.ts'
+import { isInBook, isTerminal } from '../orders/order-state.ts'
+import { bracketText } from './bracket-index.ts'
 import type { ExchangeState } from './state.ts'
 import type { OrderRow } from './tables/orders.ts'
 
 /** One line per violated law; empty if all hold. */
 export function violations(state: ExchangeState): string[] {
-  return [...orderViolations(state), ...reservationViolations(state), ...positionViolations(state)]
+  return [
+    ...orderViolations(state),
+    ...bracketViolations(state),
+    ...reservationViolations(state),
+    ...positionViolations(state),
+  ]
 }
 
 const nameOf = ({ marketId, accepted }: OrderRow): string => `order ${orderIdOf(marketId, accepted)}`
@@ -33,6 +40,27 @@ function orderViolations(state: ExchangeState): string[] {
       found.push(`${nameOf(order)} is ${order.status} and ended at ${order.endedAt}`)
     if (isEnded && (order.reserved !== 0n || order.openable !== 0))
       found.push(`${nameOf(order)} has ended and reserves`)
+  }
+  return found
+}
+
+/** An exit is dormant only beside an unmatched entry. At most one exit of a bracket is in the book, and its entry is not beside it. */
+function bracketViolations({ orders, brackets }: ExchangeState): string[] {
+  const live = [...orders.rows()].filter(({ bracket, status }) => bracket > 0 && !isTerminal(status))
+  const found =
+    live.length === brackets.size
+      ? []
+      : [`${brackets.size} orders are in brackets, the index has ${live.length}`]
+  for (const own of Map.groupBy(live, bracketText).values()) {
+    const entries = own.filter((order) => !isExit(order))
+    const inBook = own.filter((order) => isExit(order) && isInBook(order))
+    if (inBook.length > 1) found.push(`${nameOf(inBook[0] as OrderRow)} is in the book beside another exit`)
+    const beside = inBook.length > 0 ? entries.filter(isInBook) : []
+    for (const entry of beside)
+      found.push(`${nameOf(entry)} is in the book beside an exit that was triggered`)
+    const isAwake = entries.every(({ filled, settling, unused }) => filled + settling + unused > 0)
+    for (const order of own.filter(({ dormant }) => dormant && isAwake))
+      found.push(`${nameOf(order)} is dormant without an unmatched entry`)
   }
   return found
 }

@@ -21,6 +21,7 @@ export const orderColumns = ({ order, signature, note }: OrderFacts) => ({
   reduce_only: order.reduceOnly,
   time_in_force: order.timeInForce,
   post_only: order.postOnly,
+  bracket: order.bracket,
   replaces: order.replaces === 0 ? null : orderIdOf(order.marketId, order.replaces),
   expiration: order.expiration,
   alive_until: order.aliveUntil,
@@ -41,4 +42,5 @@ export const orderColumns = ({ order, signature, note }: OrderFacts) => ({
   ended_at: order.endedAt,
   forced: order.forced,
   client_order_id: signature.clientOrderId,
+  builder: signature.builder,
 })

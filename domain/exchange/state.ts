@@ -2,6 +2,7 @@
 import type { MarketId, Seq, UserId } from '../units.ts'
 import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
+import { BracketIndex } from './bracket-index.ts'
 import { Digest } from './digest.ts'
 import type { DocumentTable } from './document-table.ts'
 import { EndedOrders } from './ended-orders.ts'
@@ -54,7 +55,7 @@ import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 
 /** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
-export const STATE_VERSION = 4
+export const STATE_VERSION = 6
 
 /** The sequence that the journal of a market, or of the accounts (0), has reached. */
 export interface HeadRow {
@@ -83,6 +84,7 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly requests: DocumentTable<RequestRow>
   readonly requestOrder: RequestOrder
   readonly books: Books
+  readonly brackets: BracketIndex
   readonly ended: EndedOrders
   readonly exposures: Exposures
   readonly orderIndex: OrderIndex
@@ -126,6 +128,8 @@ export function createState(secret = 0): ExchangeState {
   const ended = new EndedOrders()
   orders.observe(books.follow)
   orders.observe(ended.follow)
+  const brackets = new BracketIndex()
+  orders.observe(brackets.follow)
   const signatures = signatureTable(core)
   const orderIndex = new OrderIndex(orders, signatures, secret)
   const exposures = new Exposures()
@@ -159,6 +163,7 @@ export function createState(secret = 0): ExchangeState {
     requests,
     requestOrder: new RequestOrder(requests),
     books,
+    brackets,
     ended,
     exposures,
     orderIndex,

@@ -1,7 +1,8 @@
 /**
- * Flags of a limit order that no signature covers: how long it stays, and whether it may take. The exchange applies them; auction, proof and
- * contract do not know them.
+ * Flags of an order that no signature covers: how long a limit order stays, whether it may take, to which bracket an order belongs, and which
+ * program has built it. The exchange applies them; auction, proof and contract do not know them.
  */
+import { bracketRole } from './brackets.ts'
 import { isConditional, type OrderType, type TimeInForce } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
 
@@ -9,20 +10,35 @@ export interface OrderFlags {
   readonly timeInForce: TimeInForce
   /** The order is accepted only if it crosses no earlier limit order, so that it is the maker in every pair. */
   readonly postOnly: boolean
+  /** Number of the order's bracket, from 1 to `MAX_BRACKET`; absent: none. */
+  readonly bracket?: number
+  /** Label of the program that has built the order; absent: none. It has no effect on the order and costs nothing. */
+  readonly builder?: string
 }
 
 export const NO_FLAGS: OrderFlags = { timeInForce: 'gtc', postOnly: false }
 
+/** The label of a builder. */
+export const BUILDER_PATTERN = '^[a-z0-9-]{1,32}$'
+export const LONGEST_BUILDER = 32
+
 /** Codes of `flagsRefusal`, in the order of its checks. */
-export type FlagCode = 'POST_ONLY_NOT_ALLOWED' | 'TIME_IN_FORCE_NOT_ALLOWED' | 'POST_ONLY_IOC'
+export type FlagCode =
+  | 'POST_ONLY_NOT_ALLOWED'
+  | 'TIME_IN_FORCE_NOT_ALLOWED'
+  | 'POST_ONLY_IOC'
+  | 'BRACKET_NOT_ALLOWED'
 
 export const sameFlags = (a: OrderFlags, b: OrderFlags): boolean =>
-  a.timeInForce === b.timeInForce && a.postOnly === b.postOnly
+  a.timeInForce === b.timeInForce &&
+  a.postOnly === b.postOnly &&
+  (a.bracket ?? 0) === (b.bracket ?? 0) &&
+  a.builder === b.builder
 
 /** Why an order of this type must not have these flags; null if it may. */
 export function flagsRefusal(
-  type: OrderType,
-  { timeInForce, postOnly }: OrderFlags,
+  { type, reduceOnly }: { readonly type: OrderType; readonly reduceOnly: boolean },
+  { timeInForce, postOnly, bracket }: OrderFlags,
 ): OrderRefusal<FlagCode> | null {
   const isLimit = type === 'LIMIT'
   if (postOnly && !isLimit)
@@ -40,6 +56,13 @@ export function flagsRefusal(
       expected: `gtc for ${type}`,
       received: 'ioc',
       nearestValid: 'gtc',
+    }
+  if (bracket !== undefined && bracketRole({ type, reduceOnly }) === null)
+    return {
+      code: 'BRACKET_NOT_ALLOWED',
+      field: 'bracket_id',
+      expected: 'an entry, which is not reduce-only, or a take-profit or stop-loss order',
+      received: `reduce-only ${type}`,
     }
   if (!postOnly || timeInForce !== 'ioc') return null
   return {

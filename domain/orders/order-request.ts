@@ -42,6 +42,8 @@ export type OrderField =
   | 'market_id'
   | 'post_only'
   | 'time_in_force'
+  | 'bracket_id'
+  | 'side'
 
 /** Codes of `toOrder`. Closed list. */
 export type FormCode =

@@ -54,6 +54,9 @@ export const STATUS_REASONS = [
   'CANCELLED_ON_CHAIN',
   'IOC_REMAINDER',
   'REPLACED',
+  'ENTRY_ENDED',
+  'EXIT_TRIGGERED',
+  'EXIT_FILLED',
 ] as const
 export type StatusReason = (typeof STATUS_REASONS)[number]
 

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Client } from '../../client/client.ts'
 import type { PlacedOrder } from '../../client/responses.ts'
-import { isDone, nearOracle, useStack } from './support/stack.ts'
+import { isDone, nearOracle, ticksFrom, useStack } from './support/stack.ts'
 
 const MARKET = 1
 
@@ -11,13 +11,18 @@ describe('post-only, ioc and replacements on a complete exchange', function () {
   this.timeout(180_000)
   const exchange = useStack()
 
-  const order = async (client: Client, side: 'LONG' | 'SHORT', moved: number, quantity: string) => ({
-    marketId: MARKET,
-    side,
-    price: await nearOracle(client, MARKET, moved),
-    quantity,
-    leverage: 2,
-  })
+  /** The oracle price moves by many ticks a second: the prices of a test are all counted from one reading. */
+  const ordersFrom = async (client: Client) => {
+    const start = await nearOracle(client, MARKET)
+    const { tick_size_e18_raw } = await client.marketData.market(MARKET)
+    return (side: 'LONG' | 'SHORT', moved: number, quantity: string) => ({
+      marketId: MARKET,
+      side,
+      price: ticksFrom(start, tick_size_e18_raw, moved),
+      quantity,
+      leverage: 2,
+    })
+  }
   const stateOf = ({ status, status_reason, filled_quantity }: PlacedOrder) => [
     status,
     status_reason,
@@ -35,8 +40,9 @@ describe('post-only, ioc and replacements on a complete exchange', function () {
 
   it('when an ioc order fills in part, the chain settles the part, the remainder ends with it, and its proof verifies', async () => {
     const [maker, taker] = [exchange.trader(0), exchange.trader(1)]
-    const resting = await maker.orders.place({ ...(await order(maker, 'SHORT', 1, '0.01')), postOnly: true })
-    const ioc = await taker.orders.place({ ...(await order(taker, 'LONG', 5, '0.03')), timeInForce: 'ioc' })
+    const order = await ordersFrom(maker)
+    const resting = await maker.orders.place({ ...order('SHORT', 1, '0.01'), postOnly: true })
+    const ioc = await taker.orders.place({ ...order('LONG', 5, '0.03'), timeInForce: 'ioc' })
     const [sold, bought] = [
       await maker.orders.waitFor(resting, isDone, 60_000),
       await taker.orders.waitFor(ioc, isDone, 60_000),
@@ -50,8 +56,9 @@ describe('post-only, ioc and replacements on a complete exchange', function () {
 
   it('when a post-only order crosses a resting order, it is rejected, and accepted at the nearest price', async () => {
     const [maker, other] = [exchange.trader(2), exchange.trader(3)]
-    const resting = await maker.orders.place(await order(maker, 'SHORT', 40, '0.01'))
-    const crossing = { ...(await order(other, 'LONG', 45, '0.01')), postOnly: true }
+    const order = await ordersFrom(maker)
+    const resting = await maker.orders.place(order('SHORT', 40, '0.01'))
+    const crossing = { ...order('LONG', 45, '0.01'), postOnly: true }
     const refused = await failure(other.orders.place(crossing))
     expect(refused.code).to.equal('WOULD_TAKE')
     const nearest = refused.details.nearest_valid as string
@@ -63,26 +70,24 @@ describe('post-only, ioc and replacements on a complete exchange', function () {
 
   it('when an order is replaced, and its replacement is reduced by what was filled, the chain settles no more than was signed', async () => {
     const [maker, taker] = [exchange.trader(4), exchange.trader(5)]
-    const first = await maker.orders.place(await order(maker, 'LONG', -60, '0.04'))
-    const moved = await maker.orders.replace(
-      { orderHash: first.order.order_hash },
-      await order(maker, 'LONG', 3, '0.04'),
-    )
+    const order = await ordersFrom(maker)
+    const first = await maker.orders.place(order('LONG', -60, '0.04'))
+    const moved = await maker.orders.replace({ orderHash: first.order.order_hash }, order('LONG', 3, '0.04'))
     expect(stateOf(moved.replaced)).to.deep.equal(['CANCELLED', 'REPLACED', 0])
     const sell = await taker.orders.place({
-      ...(await order(taker, 'SHORT', -5, '0.01')),
+      ...order('SHORT', -5, '0.01'),
       timeInForce: 'ioc',
     })
     await taker.orders.waitFor(sell, isDone, 60_000)
     const partly = await maker.orders.waitFor(moved, ({ filled_quantity }) => filled_quantity > 0, 60_000)
     expect(partly).to.include({ status: 'OPEN', filled_quantity: 0.01 })
     const target = { orderHash: moved.order.order_hash }
-    const terms = await order(maker, 'LONG', 4, '0.04')
+    const terms = order('LONG', 4, '0.04')
     expect((await failure(maker.orders.replace(target, terms))).code).to.equal('ORDER_PARTLY_FILLED')
     const reduced = await maker.orders.replace(target, terms, { ifFilled: 'reduce' })
     expect(reduced.order).to.include({ quantity: 0.03, signed_quantity: 0.04 })
     const rest = await taker.orders.place({
-      ...(await order(taker, 'SHORT', -5, '0.05')),
+      ...order('SHORT', -5, '0.05'),
       timeInForce: 'ioc',
     })
     expect(stateOf(await maker.orders.waitFor(reduced, isDone, 60_000))).to.deep.equal([
@@ -101,8 +106,9 @@ describe('post-only, ioc and replacements on a complete exchange', function () {
   it('when the engine is killed between the append of a replacement and its answer, a repetition is the same replacement', async () => {
     const { engine } = exchange.stack
     const maker = exchange.trader(6)
-    const old = await maker.orders.place(await order(maker, 'LONG', -80, '0.01'))
-    const next = await maker.orders.sign(await order(maker, 'LONG', -70, '0.01'))
+    const order = await ordersFrom(maker)
+    const old = await maker.orders.place(order('LONG', -80, '0.01'))
+    const next = await maker.orders.sign(order('LONG', -70, '0.01'))
     await engine.restart('SIGTERM', { CLEARBATCH_KILL_AT: 'after-append-order_placed' })
     await engine.ready()
     const died = engine.nextEnd()

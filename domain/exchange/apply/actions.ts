@@ -15,6 +15,8 @@ import type {
   ActionQueued,
   ActionSigned,
   ActionSubmitted,
+  BatchIdAdopted,
+  PartAdopted,
   QueueRestarted,
 } from '../../journal/queue-rows.ts'
 import { advanceFunding, changesFunding } from '../../prices/funding-state.ts'
@@ -47,6 +49,9 @@ export const QUEUE_HANDLERS = {
   queue_restarted: restartQueue,
   action_id_adopted: (state: ExchangeState, place: Place, { action_id }: ActionIdAdopted) =>
     changeProgress(state, place, { lastActionId: action_id }),
+  batch_id_adopted: (state: ExchangeState, place: Place, { batch_id }: BatchIdAdopted) =>
+    changeProgress(state, place, { lastBatchId: batch_id }),
+  part_adopted: adoptPart,
 }
 
 function queueAction(state: ExchangeState, place: Place, row: ActionQueued): void {
@@ -85,6 +90,13 @@ function signAction(state: ExchangeState, place: Place, { queue_no, tx_hash }: A
   const { relayer, nonce, kind: purpose } = state.actions.need(actionKey(place.marketId, queue_no))
   if (relayer !== null && nonce !== null)
     state.transactions.put({ relayer, nonce, attempt: 1, tx_hash, purpose })
+}
+
+function adoptPart(state: ExchangeState, place: Place, { queue_no, action_id }: PartAdopted): void {
+  // A number that was assigned without a signature is another action's on the chain.
+  changeAction(state, place, queue_no, { status: 'SUBMITTED', action_id, relayer: null, nonce: null })
+  const { lastActionId } = state.progress.need(place.marketId)
+  if (action_id > lastActionId) changeProgress(state, place, { lastActionId: action_id })
 }
 
 function submitAction(state: ExchangeState, place: Place, { queue_no }: ActionSubmitted): void {

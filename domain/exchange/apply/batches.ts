@@ -10,12 +10,13 @@ import type {
   PartSettled,
   PartSubmitted,
 } from '../../journal/batch-rows.ts'
+import { isExit } from '../../orders/brackets.ts'
 import { acceptedSeq, isRemainder } from '../../orders/order.ts'
 import type { ClosingReason } from '../../orders/order-state.ts'
 import type { MarketId, Millis, Quote, Seq, Steps, Ticks, UserId } from '../../units.ts'
 import type { ExchangeState } from '../state.ts'
 import { type ActionState, actionKey, batchKey } from '../tables/markets.ts'
-import type { FillRow } from '../tables/orders.ts'
+import type { FillRow, OrderRow } from '../tables/orders.ts'
 import {
   addFunds,
   changeNote,
@@ -137,6 +138,15 @@ function matchFill(
     held,
     status: 'MATCHED',
   })
+  if (order.bracket > 0 && !isExit(order)) wakeExits(state, order)
+}
+
+/** The entry has matched: the mark triggers the exits of its bracket from now on. */
+function wakeExits(state: ExchangeState, entry: OrderRow): void {
+  for (const accepted of state.brackets.of(entry)) {
+    const exit = state.orders.need(entry.marketId, accepted)
+    if (exit.dormant) state.orders.put({ ...exit, dormant: false })
+  }
 }
 
 function queueParts(

@@ -52,6 +52,8 @@ export function acceptedOrder(marketId: MarketId, row: OrderPlaced): OrderRow {
     reduceOnly: row.reduce_only,
     timeInForce: row.time_in_force ?? 'gtc',
     postOnly: row.post_only ?? false,
+    bracket: row.bracket ?? 0,
+    dormant: row.dormant ?? false,
     replaces: row.replaces === undefined ? (0 as Seq) : acceptedSeq(row.replaces),
     forced: row.forced ?? false,
     expiration: row.expiration as Seconds,
@@ -83,6 +85,7 @@ export const acceptedSignature = (marketId: MarketId, row: OrderPlaced): Signatu
   signer: row.signer as Address | null,
   signature: (row.signature ?? null) as `0x${string}` | null,
   clientOrderId: row.client_order_id ?? null,
+  builder: row.builder ?? null,
 })
 
 export function triggerOrder(state: ExchangeState, place: Place, row: OrderTriggered): void {

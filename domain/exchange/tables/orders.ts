@@ -10,6 +10,7 @@ import {
   TIMES_IN_FORCE,
   type TimeInForce,
 } from '../../orders/order.ts'
+import { LONGEST_BUILDER } from '../../orders/order-flags.ts'
 import type { ClosingReason } from '../../orders/order-state.ts'
 import type {
   Address,
@@ -59,6 +60,10 @@ export interface OrderRow {
   readonly reduceOnly: boolean
   readonly timeInForce: TimeInForce
   readonly postOnly: boolean
+  /** Number of its bracket; 0: none. */
+  readonly bracket: number
+  /** An exit that waits until the entry of its bracket has matched; its trigger is not watched before. */
+  readonly dormant: boolean
   /** Acceptance of the order that it has replaced; 0: none. */
   readonly replaces: Seq
   readonly forced: boolean
@@ -94,6 +99,7 @@ export interface SignatureRow {
   readonly signer: Address | null
   readonly signature: `0x${string}` | null
   readonly clientOrderId: string | null
+  readonly builder: string | null
 }
 
 /** What few orders have. */
@@ -152,6 +158,7 @@ export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
         marketId: small<MarketId>(),
         leverage: small<number>(),
         labelHash: small<number>(),
+        bracket: small<number>(),
         accepted: count<Seq>(),
         seq: count<Seq>(),
         account: count<UserId>(),
@@ -160,6 +167,7 @@ export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
         reduceOnly: flag,
         forced: flag,
         postOnly: flag,
+        dormant: flag,
         timeInForce: oneOf(TIMES_IN_FORCE),
         status: oneOf(STATUSES),
         statusReason: optionalOf(STATUS_REASONS),
@@ -203,6 +211,7 @@ export const signatureTable = (core: StateCore): RecordTable<SignatureRow> =>
         signer: optionalHex<Address>(20),
         signature: optionalHex<`0x${string}`>(SIGNATURE_BYTES),
         clientOrderId: optionalText(LONGEST_LABEL),
+        builder: optionalText(LONGEST_BUILDER),
       },
       keyOf: ({ marketId, accepted }) => [marketId, accepted],
     },

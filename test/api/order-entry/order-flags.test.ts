@@ -139,8 +139,8 @@ describe('time_in_force and post_only', () => {
     expect(codeOf(other)).to.deep.equal([409, 'ORDER_FLAGS_DIFFER'])
     expect(other.body.details).to.deep.include({
       field: 'post_only',
-      expected: { time_in_force: 'gtc', post_only: true },
-      received: { time_in_force: 'gtc', post_only: false },
+      expected: { time_in_force: 'gtc', post_only: true, bracket_id: null, builder: null },
+      received: { time_in_force: 'gtc', post_only: false, bracket_id: null, builder: null },
       order_id: first.body.order.order_id,
     })
     const same = await exchange.send(alice, 'POST', '/v0/orders', { ...body, ...POST_ONLY })

@@ -49,8 +49,9 @@ interface AnyOrder {
 
 const anyFlags: fc.Arbitrary<OrderFlags> = fc.constantFrom(
   { timeInForce: 'gtc', postOnly: false },
+  { timeInForce: 'gtc', postOnly: false, builder: 'terminal' },
   { timeInForce: 'gtc', postOnly: true },
-  { timeInForce: 'gtc', postOnly: true },
+  { timeInForce: 'gtc', postOnly: true, builder: 'b'.repeat(32) },
   { timeInForce: 'ioc', postOnly: false },
 )
 const anyOrder: fc.Arbitrary<AnyOrder> = fc
@@ -64,7 +65,16 @@ const anyOrder: fc.Arbitrary<AnyOrder> = fc
     label: fc.constantFrom<string | null>(null, null, 'a', 'b'),
   })
   .map((order) =>
-    order.type === 'LIMIT' ? order : { ...order, flags: { timeInForce: 'gtc', postOnly: false } },
+    order.type === 'LIMIT'
+      ? order
+      : {
+          ...order,
+          flags: {
+            timeInForce: 'gtc',
+            postOnly: false,
+            ...(order.flags.builder !== undefined && { builder: order.flags.builder }),
+          },
+        },
   )
 
 type Act =
@@ -339,7 +349,11 @@ describe('post-only orders, ioc orders and replacements', () => {
               signature: '0x',
             },
             clientOrderId: row.client_order_id ?? null,
-            flags: { timeInForce: order.timeInForce, postOnly: order.postOnly },
+            flags: {
+              timeInForce: order.timeInForce,
+              postOnly: order.postOnly,
+              ...(row.builder !== undefined && { builder: row.builder }),
+            },
             absentUpTo: null,
             target: { hash: target.hash, ended: null },
             ifFilled: 'refuse',

@@ -46,6 +46,9 @@ export function settleMinedPart(
     const { batchId, part: number } = settled
     mismatches.push({ ...verdict.refusal, marketId, txHash: log.txHash, batchId, part: number })
   }
+  const queued = queuedPart(state, marketId, settled)
+  if (queued !== null)
+    draft.write(marketId, { kind: 'part_adopted', queue_no: queued, action_id: settled.actionId })
   const moving = [...unmatchedMakers(settled, fills)].map(
     (maker) => [users.get(maker) as UserId, moved.positions.get(maker) ?? FLAT] as const,
   )
@@ -54,7 +57,22 @@ export function settleMinedPart(
   // Block time counts whole seconds: a part must not be mined before its auction.
   const at = Math.max(mined.at, settled.asOf)
   draft.write(marketId, settlePart(marketId, settled, moved, { ...part, ...closing }, { ...mined, at }).row)
+  // A batch of a history that a restore has lost: the contract would refuse the next own batch with this id or a smaller one.
+  const { batchId } = settled
+  if (fills.length === 0 && batchId > state.progress.need(marketId).lastBatchId)
+    draft.write(marketId, { kind: 'batch_id_adopted', batch_id: batchId })
   return null
+}
+
+/** Queue number of the part if it is unsigned by the journal: a restore has lost its signature. Otherwise it would be signed again. */
+function queuedPart(
+  state: ExchangeState,
+  marketId: MarketId,
+  { batchId, part }: BatchSettled,
+): number | null {
+  const queueNo = state.queues.ofPart(marketId, batchId, part)
+  const action = queueNo === undefined ? undefined : state.actions.get(actionKey(marketId, queueNo))
+  return action?.status === 'QUEUED' ? action.queue_no : null
 }
 
 type PartBefore = Pick<PartState, 'ledger' | 'positions' | 'orders' | 'leaving'>

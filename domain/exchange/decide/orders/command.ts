@@ -1,11 +1,22 @@
 /** Commands of traders about orders, and the answers to them. All of it is data: the api parses requests to commands, and maps answers to its own. */
 import type { Json, StoredBalance } from '../../../journal/request-rows.ts'
 import type { AdmissionCode } from '../../../orders/admission.ts'
-import type { SignedOrder } from '../../../orders/order.ts'
+import type { BracketRole } from '../../../orders/brackets.ts'
+import type { Side, SignedOrder } from '../../../orders/order.ts'
 import type { FlagCode, OrderFlags } from '../../../orders/order-flags.ts'
 import type { OrderRefusal } from '../../../orders/order-request.ts'
 import type { SignerRefusal } from '../../../session-keys/session-key.ts'
-import type { Address, MarketId, Millis, OrderHash, Price, Quote, Seq, UserId } from '../../../units.ts'
+import type {
+  Address,
+  MarketId,
+  Millis,
+  OrderHash,
+  Price,
+  Quote,
+  Seq,
+  Steps,
+  UserId,
+} from '../../../units.ts'
 import type { OrderNote, OrderRow, SignatureRow } from '../../tables/orders.ts'
 import type { RequestRow } from '../../tables/requests.ts'
 
@@ -146,6 +157,20 @@ export type PlaceRefusal =
       readonly expected: OrderFlags
       readonly order: StandingOrder
     }
+  /** A live order has the role in the bracket; an entry comes before the exits. */
+  | {
+      readonly code: 'BRACKET_TAKEN'
+      readonly received: number
+      readonly role: BracketRole
+      readonly order: StandingOrder
+    }
+  /** Exits are of one side, and the entry is of the other. */
+  | {
+      readonly code: 'BRACKET_MISMATCH'
+      readonly received: Side
+      readonly expected: Side
+      readonly order: StandingOrder
+    }
   | { readonly code: 'CHAIN_UNSEEN'; readonly lastSeen: Millis | null }
   | OrderRefusal<AdmissionCode | FlagCode | 'LEVERAGE_CAP' | 'WOULD_TAKE'>
 
@@ -155,7 +180,7 @@ export type ReplaceRefusal =
   | { readonly code: 'NOT_A_REPLACEMENT'; readonly order: StandingOrder }
   | {
       readonly code: 'REPLACE_MISMATCH'
-      readonly field: 'market_id' | 'side'
+      readonly field: 'market_id' | 'side' | 'bracket_id'
       readonly expected: string
       readonly received: string
     }
@@ -226,6 +251,8 @@ export interface Placed {
   /** The oracle price on which the command was decided; null if the market has none. */
   readonly oracle: Price | null
   readonly readAfter: Bookmark
+  /** The account's matched position in the market, for a reduce-only order: long positive. */
+  readonly position?: Steps
   /** The order that it has replaced; absent for a placement. */
   readonly replaced?: Replaced
 }

@@ -32,6 +32,7 @@ import { flatPosition } from '../../tables/accounts.ts'
 import type { OrderRow } from '../../tables/orders.ts'
 import type { LookAgain, NewOrder, Placed, PlaceItem, PlaceRefusal, Refused } from './command.ts'
 import { factsOf, referenceOf } from './facts.ts'
+import { type Joined, joinBracket } from './join-bracket.ts'
 import { takeRefusal } from './post-only.ts'
 import { signingKey } from './relays.ts'
 
@@ -102,13 +103,19 @@ export function placeNew(
   // The form was checked before the command was sent, perhaps under other parameters.
   const capped = leverageRefusal(input.value.spec, order)
   if (capped !== null) return refused({ ...capped, code: 'LEVERAGE_CAP' })
-  const flagged = flagsRefusal(order.type, flags)
+  const flagged = flagsRefusal(order, flags)
   if (flagged !== null) return refused(flagged)
   const admission = admit(order, input.value)
   if (!admission.ok) return refused(admission.refusal)
+  const joined = joinBracket(state, order, {
+    account: userId,
+    bracket: flags.bracket ?? 0,
+    isReplacement: replacing.replaces > 0,
+  })
+  if (!joined.ok) return refused(joined.refusal)
   const taking = flags.postOnly ? takeRefusal(input.value.spec, order, state.books.of(marketId)) : null
   if (taking !== null) return refused(taking)
-  const terms = { userId, clientOrderId, keyExpiry: signer.value, flags, ...replacing }
+  const terms = { userId, clientOrderId, keyExpiry: signer.value, flags, ...replacing, ...joined.value }
   return placed(draft, inputs, order, admission.value, terms)
 }
 
@@ -124,6 +131,7 @@ function placed(
   terms: PlacementTerms,
 ): Placed {
   const { marketId } = order
+  const position = positionFor(draft.state, order, terms.userId)
   const row = placedRow(order, admission, terms, { seq: draft.nextSeq(marketId), now: inputs.now })
   return {
     kind: 'placed',
@@ -134,9 +142,18 @@ function placed(
     },
     isDuplicate: false,
     oracle: inputs.report(marketId)?.price ?? null,
+    ...position,
     readAfter: { marketId, seq: draft.write(marketId, row) },
   }
 }
+
+/** The matched position that a reduce-only order meets. */
+const positionFor = (
+  state: ExchangeState,
+  { marketId, reduceOnly }: SignedOrder,
+  account: UserId,
+): Pick<Placed, 'position'> =>
+  reduceOnly ? { position: (state.positions.get(account, marketId)?.matchedSize ?? 0) as Steps } : {}
 
 /** The same signed order returns the existing order; another order with the same salt is refused. */
 function duplicate(
@@ -152,12 +169,21 @@ function duplicate(
   const facts = factsOf(state, known)
   if (facts.signature.hash !== order.hash)
     return refused({ code: 'SALT_USED', received: String(order.salt), order: referenceOf(state, known) })
-  const { timeInForce, postOnly } = known
-  if (!sameFlags(flags, known))
+  const { timeInForce, postOnly, bracket } = known
+  // A replacement may have got its bracket from the order that it has replaced.
+  const sent = known.replaces > 0 && flags.bracket === undefined ? { ...flags, bracket } : flags
+  const { builder } = facts.signature
+  const expected = {
+    timeInForce,
+    postOnly,
+    ...(bracket > 0 && { bracket }),
+    ...(builder !== null && { builder }),
+  }
+  if (!sameFlags(sent, expected))
     return refused({
       code: 'ORDER_FLAGS_DIFFER',
       received: flags,
-      expected: { timeInForce, postOnly },
+      expected,
       order: referenceOf(state, known),
     })
   return {
@@ -165,6 +191,7 @@ function duplicate(
     facts,
     isDuplicate: true,
     oracle: inputs.report(marketId)?.price ?? null,
+    ...positionFor(state, order, known.account),
     readAfter: { marketId, seq: state.heads.need(marketId).seq },
   }
 }
@@ -233,7 +260,7 @@ function restingTotals(
   }
 }
 
-interface PlacementTerms extends Replacing {
+interface PlacementTerms extends Replacing, Joined {
   readonly userId: UserId
   readonly clientOrderId: string | null
   readonly keyExpiry: Seconds | null
@@ -243,10 +270,12 @@ interface PlacementTerms extends Replacing {
 function placedRow(
   order: SignedOrder,
   admission: AdmissionResult,
-  { userId, clientOrderId, keyExpiry, flags, replaces, unused }: PlacementTerms,
+  { userId, clientOrderId, keyExpiry, flags, replaces, unused, bracket, dormant }: PlacementTerms,
   { seq, now }: { readonly seq: Seq; readonly now: number },
-): OrderPlaced & { readonly v?: 2 } {
+): OrderPlaced & { readonly v?: number } {
   const isOfVersion2 = !sameFlags(flags, NO_FLAGS) || replaces > 0
+  const withoutBuilder = bracket > 0 ? 3 : isOfVersion2 ? 2 : 1
+  const version = flags.builder === undefined ? withoutBuilder : 4
   return {
     kind: 'order_placed',
     order_id: orderIdOf(order.marketId, seq),
@@ -275,6 +304,9 @@ function placedRow(
     ...(flags.postOnly && { post_only: true as const }),
     ...(unused > 0 && { unused }),
     ...(replaces > 0 && { replaces: orderIdOf(order.marketId, replaces) }),
-    ...(isOfVersion2 && { v: 2 as const }),
+    ...(bracket > 0 && { bracket }),
+    ...(dormant && { dormant }),
+    ...(flags.builder !== undefined && { builder: flags.builder }),
+    ...(version > 1 && { v: version }),
   }
 }

@@ -3,6 +3,7 @@ import type { MarketSpec } from '../../../market/market.ts'
 import { quantityOf } from '../../../market/market.ts'
 import { leaveBook } from '../../../orders/open-order.ts'
 import { orderIdOf } from '../../../orders/order.ts'
+import { NO_FLAGS, type OrderFlags } from '../../../orders/order-flags.ts'
 import { isClosable, unmatched } from '../../../orders/order-state.ts'
 import { type OrderHash, type Quote, type Steps, toDecimal, type UserId } from '../../../units.ts'
 import { endedNote, endedOrder } from '../../apply/orders.ts'
@@ -66,7 +67,7 @@ const hashOf = (state: ExchangeState, { marketId, accepted }: OrderRow): OrderHa
 function targetOf(
   state: ExchangeState,
   userId: UserId,
-  { target, order, ifFilled }: ReplaceItem,
+  { target, order, flags = NO_FLAGS, ifFilled }: ReplaceItem,
 ): OrderFacts | Refused | LookAgain {
   const old = sought(state, target, userId)
   if (old === undefined) return endedTarget(state, target, userId)
@@ -74,7 +75,7 @@ function targetOf(
   const { hash } = facts.signature
   if (old.account !== userId) return refused({ code: 'NOT_YOURS', hash })
   if (old.forced) return refused({ code: 'ORDER_FORCED', hash })
-  const mismatch = mismatchOf(old, order)
+  const mismatch = mismatchOf(old, order, flags)
   if (mismatch !== null) return refused(mismatch)
   const standing = referenceOf(state, old)
   if (!isClosable(old) || unmatched(old) === 0)
@@ -87,7 +88,14 @@ function targetOf(
   return facts
 }
 
-function mismatchOf(old: OrderRow, order: ReplaceItem['order']): Refusal | null {
+function mismatchOf(old: OrderRow, order: ReplaceItem['order'], { bracket }: OrderFlags): Refusal | null {
+  if (bracket !== undefined && old.bracket > 0 && bracket !== old.bracket)
+    return {
+      code: 'REPLACE_MISMATCH',
+      field: 'bracket_id',
+      expected: String(old.bracket),
+      received: String(bracket),
+    }
   if (old.marketId !== order.marketId)
     return {
       code: 'REPLACE_MISMATCH',
@@ -134,7 +142,7 @@ function endAndPlace(
         draft,
         inputs,
         userId,
-        { ...item, clientOrderId },
+        { ...item, clientOrderId, flags: inBracket(item.flags ?? NO_FLAGS, old.bracket) },
         { replaces: old.accepted, unused },
       )
       if (placed.kind === 'placed') return { ...placed, replaced }
@@ -144,6 +152,10 @@ function endAndPlace(
     ({ kind }) => kind === 'placed',
   )
 }
+
+/** The new order takes the place of the old one in its bracket. */
+const inBracket = (flags: OrderFlags, bracket: number): OrderFlags =>
+  bracket === 0 ? flags : { ...flags, bracket }
 
 function tooSmall(spec: MarketSpec, { order }: ReplaceItem, unused: Steps): Refusal {
   const least = decimalOf(spec, unused + spec.minQuantity)
