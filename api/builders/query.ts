@@ -1,0 +1,58 @@
+/** The sums of builders in the read model. */
+import { type Selectable, sql } from 'kysely'
+import type { Db, Tx } from '../../db/client.ts'
+import type { ReadBuilderDaysTable } from '../../db/read-market-data-schema.ts'
+
+/** Tables that the queries of builders read. */
+export const BUILDER_TABLES = ['read.builder_days'] as const
+
+export type BuilderDayRow = Selectable<ReadBuilderDaysTable>
+
+export interface DayPage {
+  readonly day: number
+  readonly limit: number
+  /** The last row of the page before. */
+  readonly after: Pick<BuilderDayRow, 'volume' | 'builder'> | null
+}
+
+/** The builders of a day, largest volume first; one row more than `limit` if there is a next page. */
+export async function buildersOfDay(
+  db: Db | Tx,
+  { day, limit, after }: DayPage,
+): Promise<readonly BuilderDayRow[]> {
+  let query = db.selectFrom('read.builder_days').selectAll().where('day', '=', day)
+  if (after !== null) {
+    const { volume, builder } = after
+    // The first condition bounds the scan of the index.
+    query = query.where('volume', '<=', volume)
+    query = query.where(sql<boolean>`(volume < ${volume}::numeric or builder > ${builder})`)
+  }
+  return query
+    .orderBy('volume', 'desc')
+    .orderBy('builder')
+    .limit(limit + 1)
+    .execute()
+}
+
+export interface BuilderPage {
+  readonly builder: string
+  /** Null: all days. */
+  readonly day: number | null
+  readonly limit: number
+  /** Day of the last row of the page before. */
+  readonly before: number | null
+}
+
+/** The days of a builder, newest first; one row more than `limit` if there is a next page. */
+export async function daysOfBuilder(
+  db: Db | Tx,
+  { builder, day, limit, before }: BuilderPage,
+): Promise<readonly BuilderDayRow[]> {
+  let query = db.selectFrom('read.builder_days').selectAll().where('builder', '=', builder)
+  if (day !== null) query = query.where('day', '=', day)
+  if (before !== null) query = query.where('day', '<', before)
+  return query
+    .orderBy('day', 'desc')
+    .limit(limit + 1)
+    .execute()
+}
