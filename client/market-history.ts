@@ -69,3 +69,27 @@ export type Ticker = Day & MaybeAmounts<'bid_price' | 'bid_quantity' | 'ask_pric
 
 export type OpenInterestPoint = Amounts<'open_interest'> &
   MaybeAmounts<'open_interest_notional'> & { readonly start: string }
+
+export type HistoryKind = 'fills' | 'auctions' | 'candles' | 'funding'
+
+/** A file of the public history. Null: it was not requested yet. */
+export interface HistoryFile {
+  readonly kind: HistoryKind
+  readonly market_id: number
+  readonly symbol: string
+  readonly day: string
+  readonly path: string
+  readonly rows: number | null
+  /** Digest of the compressed file. */
+  readonly size: number | null
+  readonly sha256: string | null
+  /** Digest of the CSV in it, which never changes. */
+  readonly content_sha256: string | null
+}
+
+export interface HistoryPage {
+  readonly files: readonly HistoryFile[]
+  /** Null: files are kept for good. */
+  readonly retention_days: number | null
+  readonly next_cursor: string | null
+}

@@ -1,4 +1,4 @@
-/** Responses of the history of positions and of realized profits. */
+/** Responses of the history of positions, of realized profits and of equity. */
 import type { Side } from '../domain/orders/order.ts'
 import type { Amounts } from './amount-fields.ts'
 
@@ -30,5 +30,20 @@ export type ProfitPoint = Amounts<'realized_pnl' | 'fees' | 'funding' | 'net_pnl
 export interface ProfitPage {
   readonly interval: '1h' | '1d'
   readonly pnl: readonly ProfitPoint[]
+  readonly next_cursor: string | null
+}
+
+/** The equity at `valued_at`, and what happened in the interval. */
+export type EquityPoint = Amounts<
+  'equity' | 'balance' | 'unrealized_pnl' | 'deposits' | 'withdrawals' | 'realized_pnl' | 'fees' | 'funding'
+> & {
+  readonly start: string
+  /** The end of the interval, or the time of the answer. */
+  readonly valued_at: string
+}
+
+export interface EquityPage {
+  readonly interval: '1h' | '1d'
+  readonly equity: readonly EquityPoint[]
   readonly next_cursor: string | null
 }

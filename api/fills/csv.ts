@@ -8,7 +8,7 @@ import { changedAt, type FillRow } from './view.ts'
 export const CSV_HEADER = [
   ...['fill_id', 'order_id', 'user_id', 'market_id', 'symbol', 'batch_id', 'part', 'action_id', 'side'],
   ...['forced', 'status', 'price', 'quantity', 'taker_quantity', 'protection_price', 'fee', 'realized_pnl'],
-  ...['available_margin_delta', 'tx_hash', 'block_number', 'created_at', 'updated_at'],
+  ...['available_margin_delta', 'tx_hash', 'block_number', 'created_at', 'updated_at', 'builder'],
 ] as const
 
 const decimal = (wei: bigint | null): Cell => (wei === null ? null : { decimal: decimalText(wei) })
@@ -23,6 +23,6 @@ export function csvOf(spec: MarketSpec, row: FillRow): readonly Cell[] {
     decimal(quantityOf(spec, row.taker_steps as Steps)),
     decimal(protection),
     ...[decimal(row.fee ?? 0n), decimal(row.realized_pnl), decimal(row.available_margin_delta)],
-    ...[row.tx_hash, row.block, isoTime(row.matched_at), isoTime(changedAt(row))],
+    ...[row.tx_hash, row.block, isoTime(row.matched_at), isoTime(changedAt(row)), row.builder],
   ]
 }

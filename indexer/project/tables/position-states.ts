@@ -113,7 +113,8 @@ function statesAfter(
     user_id: change.user_id,
     market_id: marketId,
     event: eventTransactionId(row, change.user_id),
-    at: row.at,
+    // Block times count whole seconds and auctions milliseconds, so that a later event can have an earlier time.
+    at: Math.max(row.at, last?.at ?? 0),
   }
   const number = (last?.number ?? 0) + 1
 
@@ -136,7 +137,7 @@ function statesAfter(
       realized_pnl: open.realized_pnl + realized,
       fees: open.fees + closingFee,
       ...{ funding: open.funding + funding, funding_index: index },
-      ...(ends && { closed_at: row.at, ending: endingOf(row, change.user_id) }),
+      ...(ends && { closed_at: place.at, ending: endingOf(row, change.user_id) }),
     })
   }
   if (open === null || isTurned) {
@@ -150,7 +151,11 @@ function statesAfter(
       ...{ closed_steps: 0, closed_value: 0n, entry_notional: entry },
       realized_pnl: open === null ? realized : 0n,
       fees: open === null ? fee : fee - closingFee,
-      ...{ funding: 0n, funding_index: index, opened_at: row.at, closed_at: null, ending: null },
+      funding: 0n,
+      funding_index: index,
+      opened_at: place.at,
+      closed_at: null,
+      ending: null,
     })
   }
   return states
@@ -254,7 +259,7 @@ async function load(tx: Tx, touches: readonly MarketTouches[]): Promise<Map<numb
 
 export const positionHistory: Projection = {
   name: 'position_history',
-  version: 1,
+  version: 2,
   tables: PROJECTED_TABLES.position_history,
   async project(tx, entries: readonly ShardEntry[]) {
     const touches = [...byMarket(entries)].flatMap(([marketId, own]) => {

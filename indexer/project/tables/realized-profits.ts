@@ -1,6 +1,7 @@
 /** `read.realized_profits`: what the events of each hour and day realized, by account and market. Pure. */
 import type { Selectable } from 'kysely'
-import type { ReadPositionStatesTable, ReadRealizedProfitsTable } from '../../../db/read-schema.ts'
+import type { ReadRealizedProfitsTable } from '../../../db/read-equity-schema.ts'
+import type { ReadPositionStatesTable } from '../../../db/read-schema.ts'
 import { tableOf } from '../read-table.ts'
 
 export type RealizedProfit = Selectable<ReadRealizedProfitsTable>
@@ -22,7 +23,7 @@ export const REALIZED_PROFITS = tableOf<RealizedProfit>({
 
 const HOUR = 60 * 60_000
 /** The lengths that are stored: an hour and a day. */
-const SPANS = [HOUR, 24 * HOUR] as const
+export const PROFIT_SPANS = [HOUR, 24 * HOUR] as const
 
 /** Changes of the table. */
 export class RealizedProfits {
@@ -33,7 +34,7 @@ export class RealizedProfits {
     const same = before !== undefined && before.closed_at === null ? before : null
     const gain = (name: 'realized_pnl' | 'fees' | 'funding'): bigint =>
       sign * (state[name] - (same?.[name] ?? 0n))
-    for (const span of SPANS) {
+    for (const span of PROFIT_SPANS) {
       const start = state.at - (state.at % span)
       const key = `${state.user_id} ${state.market_id} ${span} ${start}`
       const known = this.#changes.get(key)

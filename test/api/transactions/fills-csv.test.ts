@@ -14,7 +14,7 @@ import {
 
 const HEADER =
   'fill_id,order_id,user_id,market_id,symbol,batch_id,part,action_id,side,forced,status,price,quantity,taker_quantity,' +
-  'protection_price,fee,realized_pnl,available_margin_delta,tx_hash,block_number,created_at,updated_at'
+  'protection_price,fee,realized_pnl,available_margin_delta,tx_hash,block_number,created_at,updated_at,builder'
 const COPIES = 2_300
 
 describe('the fills of an account as CSV', function () {

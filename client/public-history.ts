@@ -1,0 +1,92 @@
+/** Files of the public history of markets: their list, and downloads whose digests are checked. */
+import { ClearbatchError, CODES } from './errors.ts'
+import type { HttpSession } from './http-session.ts'
+import type { HistoryFile, HistoryKind, HistoryPage } from './market-history.ts'
+
+export interface HistoryOptions {
+  readonly kind?: HistoryKind
+  readonly marketId?: number
+  /** First day, such as `2026-11-22`. */
+  readonly from?: string
+  /** The day after the last one. */
+  readonly to?: string
+  readonly limit?: number
+  readonly cursor?: string
+}
+
+/** A file that was requested for the first time is built first. */
+const FILE_TIMEOUT_MS = 300_000
+
+export class PublicHistory {
+  readonly #http: HttpSession
+
+  /** `client`: with or without a credential. */
+  constructor({ http }: { readonly http: HttpSession }) {
+    this.#http = http
+  }
+
+  /** Files that can be downloaded, the newest day first. */
+  async page(options: HistoryOptions = {}): Promise<HistoryPage> {
+    const { marketId, ...query } = options
+    return this.#http.get('/v0/history', { ...query, market_id: marketId })
+  }
+
+  /** All of them, page by page. */
+  async *files(options: HistoryOptions = {}): AsyncGenerator<HistoryFile, void> {
+    let { cursor } = options
+    do {
+      const page = await this.page({ ...options, ...(cursor !== undefined && { cursor }) })
+      yield* page.files
+      cursor = page.next_cursor ?? undefined
+    } while (cursor !== undefined)
+  }
+
+  /**
+   * The compressed file. Fails if its digest is not that of the answer, or if its content is not that of the first build, which the list
+   * names once the file was requested.
+   */
+  async download(file: Pick<HistoryFile, 'path' | 'content_sha256'>): Promise<Uint8Array<ArrayBuffer>> {
+    const { path, content_sha256 } = file
+    const { bytes, etag } = await this.#http.file(path, FILE_TIMEOUT_MS)
+    expectDigest(path, 'file', `"${await sha256(bytes)}"`, etag)
+    if (content_sha256 !== null)
+      expectDigest(path, 'content', await sha256(await unzipped(bytes)), content_sha256)
+    return bytes
+  }
+
+  /** The lines of the file without its header, as the names of its columns and the texts of its cells. */
+  async rows(file: Pick<HistoryFile, 'path' | 'content_sha256'>): Promise<readonly Record<string, string>[]> {
+    const text = new TextDecoder().decode(await unzipped(await this.download(file)))
+    const [header = '', ...lines] = text.split('\r\n').slice(0, -1)
+    const names = header.split(',')
+    // No cell of these files has a comma or a quote.
+    return lines.map((line) =>
+      Object.fromEntries(line.split(',').map((cell, at) => [names[at] as string, cell])),
+    )
+  }
+}
+
+const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> =>
+  [...new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))]
+    .map((byte) => byte.toString(16).padStart(2, '0'))
+    .join('')
+
+async function unzipped(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))
+  return new Uint8Array(await new Response(stream).arrayBuffer())
+}
+
+function expectDigest(
+  path: string,
+  what: 'file' | 'content',
+  received: string,
+  expected: string | null,
+): void {
+  // A proxy that compresses marks the tag as weak.
+  if (expected?.replace(/^W\//, '') === received) return
+  throw new ClearbatchError(`the ${what} of ${path} has the digest ${received}, expected ${expected}`, {
+    code: CODES.digest,
+    outcome: null,
+    retryable: false,
+  })
+}
