@@ -10,6 +10,7 @@ import type { Db } from '../db/client.ts'
 import type { CalendarCache } from '../db/trading-calendars.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Readiness } from '../service/health.ts'
+import { accountEquityRoutes } from './account-equity/route.ts'
 import { accountPnlRoutes } from './account-pnl/route.ts'
 import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
@@ -21,6 +22,7 @@ import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
 import type { KeyCreation } from './auth/key-creation.ts'
 import { authRoutes } from './auth/route.ts'
+import { builderRoutes } from './builders/route.ts'
 import type { CancelSwitch } from './cancel-switch/cancel-switch.ts'
 import { cancelSwitchRoutes } from './cancel-switch/route.ts'
 import { candleRoutes } from './candles/route.ts'
@@ -31,6 +33,7 @@ import type { Faucet } from './faucet/faucet.ts'
 import { faucetRoutes } from './faucet/route.ts'
 import { fillRoutes } from './fills/route.ts'
 import { fundingRoutes } from './funding/route.ts'
+import { historyRoutes } from './history/route.ts'
 import { type Access, controlAccess, createLocalLimits, type LocalLimits } from './http/access.ts'
 import { type AnswerForm, answerInDemand } from './http/answers-in-demand.ts'
 import { cacheAnswers } from './http/caching.ts'
@@ -89,6 +92,7 @@ import { withdrawalRoutes } from './withdrawals/route.ts'
 export interface RequestCounts {
   readonly store: FastifyRateLimitStoreCtor
   readonly count: CountRequest
+  readonly read: CountRequest
   /** The counter, if requests are counted in this process only. */
   readonly local: LocalCounter | null
 }
@@ -169,7 +173,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const access = controlAccess(app as never, {
     authenticate: ports.authenticate,
     limits: config.limits,
-    countRequest: requestCounts.count,
+    requestCounts,
     floods,
     localLimits,
   })
@@ -202,6 +206,7 @@ function addRoutes(app: App, ports: AppPorts, { share, access, release }: RouteP
   probeRoutes(app, ports)
   exchangeRoutes(app, ports)
   announcementRoutes(app, ports)
+  builderRoutes(app, ports)
   marketRoutes(app, { ...ports, share })
   orderBookRoutes(app, { ...ports, share })
   auctionRoutes(app, ports)
@@ -211,15 +216,17 @@ function addRoutes(app: App, ports: AppPorts, { share, access, release }: RouteP
   openInterestRoutes(app, ports)
   udfRoutes(app, ports)
   fundingRoutes(app, ports)
+  historyRoutes(app, ports)
   oracleRoutes(app, ports)
   riskRoutes(app, ports)
   liquidationRoutes(app, ports)
-  authRoutes(app, { ...ports, limitsOf: access.limitsOf })
+  authRoutes(app, { ...ports, limitsOf: access.limitsOf, costOf: access.costOf })
   accountRoutes(app, ports)
   transactionRoutes(app, ports)
   withdrawalRoutes(app, ports)
   positionHistoryRoutes(app, ports)
   accountPnlRoutes(app, ports)
+  accountEquityRoutes(app, ports)
   positionRoutes(app, ports)
   orderRoutes(app, ports)
   orderEventRoutes(app, ports)

@@ -28,6 +28,7 @@ import { createConnectionSwitches } from './cancel-switch/connection-switches.ts
 import { type ConnectionSwitchStore, createEngineSwitches } from './cancel-switch/switch-store.ts'
 import { createCommandPipeline } from './commands/pipeline.ts'
 import { createShardEpochs } from './commands/shard-epochs.ts'
+import { createTableProgress } from './commands/table-progress.ts'
 import type { Config } from './config.ts'
 import { createEngineCalls, type EngineCalls } from './engine-reply.ts'
 import { createFaucet } from './faucet/faucet.ts'
@@ -182,13 +183,25 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const calendars = createCalendarCache(db, clock)
   const completeness = createCompleteness(db, clock)
   const epochs = createShardEpochs(db, clock)
+  const tables = createTableProgress(db)
   const readAfter = createReadAfter(
-    { db, clock, notifications, completeness, onStale: epochs.expire },
+    { db, clock, notifications, completeness, tables, onStale: epochs.expire },
     config,
   )
   const killPoint = killAt(config.killAt)
   const signatures = createSignaturePool(config.signatureThreads)
-  const commandPorts = { db, clock, epochs, killPoint, markets, metrics, logger, ...signatures, engine }
+  const commandPorts = {
+    db,
+    clock,
+    epochs,
+    killPoint,
+    markets,
+    metrics,
+    logger,
+    ...signatures,
+    engine,
+    tables,
+  }
   const pipeline = createCommandPipeline(commandPorts, config)
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
@@ -198,7 +211,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const sizing = createSizing({ db, clock, markets, admissionInputOf: createAdmissionInputs(engine) })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
   const transactions = composeTransactions({ config, engine, db, clock, notifications, markets, killPoint })
-  metrics.gauge('api_read_after_waiting', 'Reads waiting for their bookmark', () => readAfter.waiting)
+  metrics.gauge('api_read_after_waiting', () => readAfter.waiting)
 
   let isStopping = false
   const checks = checksOf({ pool, markets, notifications, isAccepting: () => !isStopping })

@@ -1,5 +1,5 @@
 /** The environment of the api, read and checked once. */
-import { availableParallelism } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import type { FaucetLimits } from '../db/faucet-requests.ts'
 import { isTestChain } from '../domain/test-chains.ts'
 import { type EngineAccess, engineAccess } from '../keeper/engine/link/access.ts'
@@ -14,6 +14,7 @@ import {
 } from '../service/environment.ts'
 import { redisUrlOf } from '../service/redis.ts'
 import { isNetwork } from './auth/address-list.ts'
+import type { HistoryConfig } from './history/files.ts'
 import { type PageConfig, readPage } from './page/config.ts'
 
 export interface BearerConfig {
@@ -52,6 +53,8 @@ export interface Limits {
   readonly proofs: number
   /** Per network address, all requests together. */
   readonly address: number
+  /** Accounts whose cost budgets an address may use, with all of its accounts together. */
+  readonly accounts: number
   /** Per network address, challenges and rotations. */
   readonly authAddress: number
   /** Per network address, requests with a credential that is refused. */
@@ -138,6 +141,8 @@ export interface Config extends ProcessConfig {
   /** The page for browsers; null: the api serves none. */
   readonly page: PageConfig | null
   readonly limits: Limits
+  /** Files of the public history. */
+  readonly history: HistoryConfig
   readonly live: LiveConfig
   /** Placements are rejected if the newest oracle report is older. */
   readonly oracleMaxAgeMs: number
@@ -204,6 +209,7 @@ function readLimits(env: Env): Limits {
     adjustments: count('RATE_LIMIT_ADJUSTMENTS', 1),
     proofs: count('RATE_LIMIT_PROOFS', 10),
     address: count('RATE_LIMIT_ADDRESS', 500),
+    accounts: count('RATE_LIMIT_ACCOUNTS', 4, 1),
     authAddress: count('RATE_LIMIT_AUTH_ADDRESS', 10),
     failures: count('RATE_LIMIT_FAILURES', 10),
     windowSeconds: count('RATE_LIMIT_WINDOW_SECONDS', 5, 1),
@@ -274,6 +280,19 @@ function readConnectionLimits(env: Env, longestWaitMs: number): ConnectionLimits
   }
 }
 
+function readHistory(env: Env, waitMs: number): HistoryConfig {
+  const { count, optional } = environment(env, PROCESS)
+  return {
+    directory: optional('HISTORY_DIR') ?? tmpdir(),
+    keptBytes: count('HISTORY_KEPT_MB', 1_024) * 1024 * 1024,
+    builds: count('HISTORY_BUILDS', 1, 1),
+    waitMs,
+    // Times of journal rows go back by less than two minutes.
+    graceMs: count('HISTORY_GRACE_MINUTES', 60, 2) * 60_000,
+    retentionDays: count('HISTORY_RETENTION_DAYS', 0),
+  }
+}
+
 /** Time of a drain after the longest wait of a request. */
 const DRAIN_MARGIN_MS = 3_000
 
@@ -310,7 +329,8 @@ export function readConfig(env: Env): Config {
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }
-  const longestWaitMs = Math.max(...Object.values(waits))
+  const historyWaitMs = count('HISTORY_WAIT_MS', 5_000)
+  const longestWaitMs = Math.max(...Object.values(waits), historyWaitMs)
   const limits = readLimits(env)
   return {
     ...readProcess(env, longestWaitMs),
@@ -342,6 +362,7 @@ export function readConfig(env: Env): Config {
     walletSigning: readWalletSigning(env, publicListener),
     page: readPage(env, PROCESS),
     limits,
+    history: readHistory(env, historyWaitMs),
     live: readLive(env, limits),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500),

@@ -42,7 +42,15 @@ export interface EngineCalls {
   ): Promise<AnswerOf<Kind>>
   /** Another command. Its earlier attempts are not looked up, so without an answer its outcome is unknown, as without the database. */
   ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind>>
+  /**
+   * Resolves once every command that the engine received before has its reply, and the tables of readers contain what it has changed; with false if
+   * this is not known within a while.
+   */
+  barrier(): Promise<boolean>
 }
+
+/** Part of the time of a command for which a barrier is waited for. */
+const BARRIER_PART = 0.4
 
 export function createEngineCalls(
   engine: Engine,
@@ -68,6 +76,9 @@ export function createEngineCalls(
       const reply = await submit(command, commandTimeoutMs)
       if (!('none' in reply)) return reply.answer
       throw isFault(reply) ? new ApiError('INTERNAL') : new ApiError('DATABASE_UNAVAILABLE', {}, RETRY)
+    },
+    async barrier() {
+      return 'answer' in (await submit<'barrier'>({ kind: 'barrier' }, BARRIER_PART * commandTimeoutMs))
     },
   }
 }

@@ -167,6 +167,13 @@ export const CATALOGUE = {
     404,
     'The proof of this batch is not available: it is older than the exchange keeps proofs, or earlier rules cleared it.',
   ),
+  HISTORY_NOT_FINAL: permanent(
+    404,
+    'The day is not final yet: its file can be requested from available_at on.',
+  ),
+  HISTORY_BEFORE_LISTING: permanent(404, 'The market has no history of the day: it was listed later.'),
+  HISTORY_AFTER_END: permanent(404, 'The market has no history of the day: it had ended before.'),
+  HISTORY_EXPIRED: permanent(404, 'The files of the day are older than the exchange keeps them.'),
   USER_NOT_FOUND: permanent(404, 'The user does not exist. A user exists from the first deposit or login.'),
   API_KEY_NOT_FOUND: permanent(404, 'The account has no API key with this name; it may have been revoked.'),
   CHALLENGE_UNKNOWN: permanent(404, 'The account has no such challenge; request another one.'),
@@ -306,11 +313,16 @@ export const CATALOGUE = {
 
   // The exchange.
   INTERNAL: { status: 500, retryable: false, outcome: 'unknown', message: 'An internal error occurred.' },
+  HISTORY_CHANGED: permanent(
+    500,
+    'The file differs from its first build, so it is not served. The exchange has logged the difference.',
+  ),
   MARKET_NOT_OPEN: temporary(503, 'The market accepts no orders now; cancels are accepted.'),
   ORACLE_STALE: temporary(503, 'The oracle price of the market is too old to accept orders.'),
   CHAIN_UNSEEN: temporary(503, 'The exchange has not read the chain recently enough to accept orders.'),
   ADJUSTMENTS_UNAVAILABLE: temporary(503, 'The exchange executes no adjustments now. Nothing was stored.'),
   OVERLOADED: temporary(503, 'Too many commands are under way, or the command has waited too long.'),
+  HISTORY_CAPACITY: temporary(503, 'The file is being built, or others are before it; see Retry-After.'),
   PROOF_CAPACITY: temporary(503, 'Too many proofs are being made; see Retry-After.'),
   DATABASE_UNAVAILABLE: {
     status: 503,

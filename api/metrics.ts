@@ -3,6 +3,15 @@ import type { Registry } from 'prom-client'
 import { createRegistry, LATENCY_SECONDS } from '../service/metrics.ts'
 import { createLiveMetrics, type LiveMetrics } from './live/metrics.ts'
 
+/** Gauges of values that other parts have, and their meanings. */
+export const OBSERVED_GAUGES = {
+  api_read_after_waiting: 'Reads waiting for their bookmark',
+  api_placement_bound: 'Orders that may be under way to the engine',
+  api_commands_waiting: 'Placements and cancels waiting for the engine',
+} as const
+
+export type ObservedGauge = keyof typeof OBSERVED_GAUGES
+
 export interface Metrics {
   readonly registry: Registry
   request(method: string, route: string, status: number, seconds: number): void
@@ -10,8 +19,8 @@ export interface Metrics {
   /** System time less database time. */
   clockSkew(seconds: number): void
   readonly live: LiveMetrics
-  /** A gauge whose value is read at each scrape. */
-  gauge(name: string, help: string, read: () => number): void
+  /** The value is read at each scrape. */
+  gauge(name: ObservedGauge, read: () => number): void
 }
 
 export function createMetrics(): Metrics {
@@ -32,6 +41,6 @@ export function createMetrics(): Metrics {
     command: (kind, result) => commands.inc({ kind, result }),
     clockSkew: (seconds) => skew.set(seconds),
     live: createLiveMetrics(instruments),
-    gauge: instruments.computed,
+    gauge: (name, read) => instruments.computed(name, OBSERVED_GAUGES[name], read),
   }
 }

@@ -20,8 +20,16 @@ export interface NearestLimit {
   readonly resetS: number
 }
 
-/** Counts a request of `key` in windows of `windowMs`, or one that costs as much as `cost` requests. */
-export type CountRequest = (key: string, windowMs: number, cost?: number) => Promise<CountedRequests>
+/**
+ * Counts a request of `key` in windows of `windowMs`, or one that costs as much as `cost` requests. If the sum would exceed `most`, it is returned and not
+ * counted.
+ */
+export type CountRequest = (
+  key: string,
+  windowMs: number,
+  cost?: number,
+  most?: number,
+) => Promise<CountedRequests>
 
 /** Whether the contract wallet `owner` accepts the signature of the digest. False for an account without code. Throws an ApiError if unknown. */
 export type AcceptsSignature = (owner: Address, digest: Uint8Array, signature: string) => Promise<boolean>

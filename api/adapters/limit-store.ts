@@ -15,6 +15,13 @@ import type { CountedRequests, CountRequest } from '../ports.ts'
 const PAUSE_MS = 1_000
 
 const COUNT = `
+  if ARGV[3] then
+    local sum = tonumber(redis.call('GET', KEYS[1]) or '0') + tonumber(ARGV[2])
+    if sum > tonumber(ARGV[3]) then
+      local ttl = redis.call('PTTL', KEYS[1])
+      return {sum, ttl > 0 and ttl or tonumber(ARGV[1])}
+    end
+  end
   local count = redis.call('INCRBY', KEYS[1], ARGV[2])
   if count == tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
   return {count, redis.call('PTTL', KEYS[1])}
@@ -38,10 +45,14 @@ function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter
   })
   const run =
     (script: string): CountRequest =>
-    async (key, windowMs, cost = 1) => {
+    async (key, windowMs, cost = 1, most) => {
       if (clock.now() < awayUntil) throw new Error('redis was unavailable a moment ago')
       try {
-        const [current, ttl] = (await redis.eval(script, 1, key, windowMs, cost)) as [number, number]
+        const bound = most === undefined ? [] : [most]
+        const [current, ttl] = (await redis.eval(script, 1, key, windowMs, cost, ...bound)) as [
+          number,
+          number,
+        ]
         return { current, ttl }
       } catch (err) {
         awayUntil = clock.now() + PAUSE_MS
@@ -53,14 +64,14 @@ function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter
 }
 
 const inProcess = ({ count, read }: LocalCounter): Counter => ({
-  count: async (key, windowMs, cost) => count(key, windowMs, cost),
+  count: async (key, windowMs, cost, most) => count(key, windowMs, cost, most),
   read: async (key, windowMs) => read(key, windowMs),
 })
 
 function withFallback(shared: Counter, local: Counter): Counter {
   return {
-    count: (key, windowMs, cost) =>
-      shared.count(key, windowMs, cost).catch(() => local.count(key, windowMs, cost)),
+    count: (key, windowMs, cost, most) =>
+      shared.count(key, windowMs, cost, most).catch(() => local.count(key, windowMs, cost, most)),
     read: (key, windowMs) => shared.read(key, windowMs).catch(() => local.read(key, windowMs)),
   }
 }
@@ -96,6 +107,7 @@ function storeOf(open: Counter, closed: Counter): FastifyRateLimitStoreCtor {
 export interface LimitStore {
   readonly store: FastifyRateLimitStoreCtor
   readonly count: CountRequest
+  readonly read: CountRequest
   /** The counter, if requests are counted in this process only. */
   readonly local: LocalCounter | null
   stop(): void
@@ -109,7 +121,8 @@ export function createLimitStore(
 ): LimitStore {
   const counter = createLocalCounter(clock)
   const local = inProcess(counter)
-  if (url === null) return { store: storeOf(local, local), count: local.count, local: counter, stop() {} }
+  if (url === null)
+    return { store: storeOf(local, local), count: local.count, read: local.read, local: counter, stop() {} }
   const redis = openRedis(url, {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
@@ -120,5 +133,11 @@ export function createLimitStore(
   redis.on('error', (err) => logger.warn({ err }, 'redis error'))
   const shared = createRedisCounter(redis, clock, logger)
   const open = withFallback(shared, local)
-  return { store: storeOf(open, shared), count: open.count, local: null, stop: () => redis.disconnect() }
+  return {
+    store: storeOf(open, shared),
+    count: open.count,
+    read: open.read,
+    local: null,
+    stop: () => redis.disconnect(),
+  }
 }

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { API_KEYS_CHANNEL, deleteApiKey, type KeyTerms, MOST_KEYS } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 import { ApiError } from '../errors.ts'
-import { callerOf, type LimitsOf } from '../http/access.ts'
+import { type Access, callerOf, type LimitsOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'
 import type { Notifications } from '../ports.ts'
 import { isoTime } from '../wire/amounts.ts'
@@ -33,6 +33,7 @@ export interface AuthPorts {
   readonly keyCreation: KeyCreation
   readonly notifications: Pick<Notifications, 'announce'>
   readonly limitsOf: LimitsOf
+  readonly costOf: Access['costOf']
 }
 
 const tags = ['authentication']
@@ -213,7 +214,7 @@ function apiKeyRoutes(app: App, { db, keyCreation, notifications }: AuthPorts): 
   )
 }
 
-function meRoutes(app: App, { db, limitsOf }: AuthPorts): void {
+function meRoutes(app: App, { db, limitsOf, costOf }: AuthPorts): void {
   const me = async (request: FastifyRequest): Promise<Me> => {
     const { userId, address, credential, scope, keyName } = callerOf(request)
     const [api_key, limits] = await Promise.all([defaultKey(db, userId), limitsOf(request)])
@@ -255,6 +256,9 @@ function meRoutes(app: App, { db, limitsOf }: AuthPorts): void {
         response: { 200: LimitsAnswer },
       },
     },
-    async (request) => ({ limits: [...(await limitsOf(request))] }),
+    async (request) => {
+      const [limits, cost] = await Promise.all([limitsOf(request), costOf(request)])
+      return { limits: [...limits], cost }
+    },
   )
 }

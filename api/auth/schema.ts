@@ -1,6 +1,6 @@
 /** The caller's own account, its API key and its limits. */
 import Type, { type Static } from 'typebox'
-import { BUCKETS } from '../http/access.ts'
+import { BUCKETS } from '../http/buckets.ts'
 import { closed, expects, named, namedInput, nullable, nullableObject, Time, words } from '../wire/schema.ts'
 
 const SCOPES = ['trade', 'read'] as const
@@ -109,15 +109,33 @@ export const ApiKeys = named('ApiKeys', {
 
 export const Revoked = named('RevokedApiKey', { success: Type.Literal(true) })
 
+const window = {
+  window_seconds: Type.Number(),
+  reset_seconds: Type.Integer({ description: 'Seconds until the current window ends.' }),
+}
+
 const Limit = Type.Object({
   bucket: words(BUCKETS, 'Which requests are counted together.'),
   limit: Type.Integer({ description: 'Requests per window.' }),
-  window_seconds: Type.Number(),
   remaining: Type.Integer({ description: 'Requests left in the current window.' }),
-  reset_seconds: Type.Integer({ description: 'Seconds until the current window ends.' }),
+  ...window,
 })
 
-export const LimitsAnswer = named('LimitsAnswer', { limits: Type.Array(Limit) })
+const Cost = Type.Object(
+  {
+    limit: Type.Integer({
+      description: 'Units per window: a million per second, less those reserved for cancels.',
+    }),
+    remaining: Type.Integer({ description: 'Units left in the current window.' }),
+    ...window,
+  },
+  {
+    description:
+      'The budget of all limits together. A request takes the part of a second that its limit implies.',
+  },
+)
+
+export const LimitsAnswer = named('LimitsAnswer', { limits: Type.Array(Limit), cost: Cost })
 
 export const Me = named('Me', {
   user_id: Type.Integer(),

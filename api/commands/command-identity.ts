@@ -35,6 +35,8 @@ export interface StoredHash {
   readonly time_in_force: TimeInForce
   readonly post_only: boolean
   readonly replaces: string | null
+  readonly bracket: number
+  readonly builder: string | null
 }
 
 /** No order has a salt of this size. */
@@ -45,7 +47,8 @@ export type FindBySalt = (order: SaltedOrder) => Promise<StoredHash | undefined>
 
 async function readBySalts(db: Db, orders: readonly SaltedOrder[]): Promise<Map<string, StoredHash>> {
   const { rows } = await sql<StoredHash & { at: number }>`
-    select w.at::int as at, o.order_id, o.hash, o.ended_at, o.time_in_force, o.post_only, o.replaces
+    select w.at::int as at, o.order_id, o.hash, o.ended_at, o.time_in_force, o.post_only, o.replaces, o.bracket,
+      o.builder
     from unnest(
       ${orders.map(({ marketId }) => marketId)}::bigint[], ${orders.map(({ maker }) => maker)}::text[],
       ${orders.map(({ salt }) => salt)}::bigint[]

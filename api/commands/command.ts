@@ -6,7 +6,7 @@ import type { RequestCompleted } from '../../domain/journal/request-rows.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { SignedOrder } from '../../domain/orders/order.ts'
 import type { OrderFlags } from '../../domain/orders/order-flags.ts'
-import type { Price } from '../../domain/units.ts'
+import type { Price, Steps } from '../../domain/units.ts'
 import type { BalanceParts } from '../accounts/view.ts'
 import { ApiError } from '../errors.ts'
 import type { OrderRow } from '../orders/view.ts'
@@ -58,6 +58,8 @@ export interface Placed {
   /** The oracle price on which the command was decided; null if the market has none. */
   readonly oracle: Price | null
   readonly read_after: Bookmark
+  /** The account's position, for a reduce-only order: in steps, settling fills included, long positive. */
+  readonly position?: Steps
   /** The order that a new replacement has replaced, as the command leaves it. */
   readonly replaced?: StoredOrder
 }

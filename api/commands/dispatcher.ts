@@ -64,15 +64,12 @@ export function createDispatcher(
   const execution = createExecution(ports)
   const open = new Set<Promise<unknown>>()
   let isStopping = false
-  ports.metrics.gauge(
-    'api_commands_waiting',
-    'Placements and cancels waiting for the engine',
-    () => open.size,
-  )
+  ports.metrics.gauge('api_commands_waiting', () => open.size)
 
   async function bounded<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1')
-    if (open.size >= maxQueue) throw new ApiError('OVERLOADED', {}, '1')
+    // Refused at once, without a look at earlier attempts: the engine may be what all others wait for.
+    if (isStopping) throw new ApiError('SHUTTING_DOWN', {}, '1').beforeReading()
+    if (open.size >= maxQueue) throw new ApiError('OVERLOADED', {}, '1').beforeReading()
     const result = work()
     open.add(result)
     try {

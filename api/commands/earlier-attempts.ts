@@ -6,6 +6,7 @@
 import type { PlacementOutcome } from '../catalogue-entry.ts'
 import { ApiError, type ErrorContext } from '../errors.ts'
 import { catalogued } from '../http/errors.ts'
+import type { Settled } from './settled-commands.ts'
 
 /** What was found of an earlier attempt. */
 export interface Finding {
@@ -16,7 +17,7 @@ export interface Finding {
 export interface CommandIdentity {
   /** The same for every attempt at the command. */
   readonly key: string
-  /** Reads what earlier attempts have stored. */
+  /** Reads what earlier attempts have stored. What the tables lack is not executed, if earlier commands were settled before. */
   find(): Promise<Finding>
 }
 
@@ -42,7 +43,10 @@ const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', '
  */
 const UNRESOLVED_MS = 60_000
 
-export function createEarlierAttempts(logger: Pick<CommandLogger, 'warn'>): EarlierAttempts {
+export function createEarlierAttempts(
+  logger: Pick<CommandLogger, 'warn'>,
+  settled: Settled,
+): EarlierAttempts {
   /** Number of attempts that execute, by key. */
   const running = new Map<string, number>()
   /** Until when attempts with an unknown outcome may be executed, by key; the oldest first. */
@@ -62,13 +66,13 @@ export function createEarlierAttempts(logger: Pick<CommandLogger, 'warn'>): Earl
 
   /** `others`: attempts in this process besides the refused one. */
   async function judged(error: unknown, { key, find }: CommandIdentity, others: number): Promise<unknown> {
-    if (!(error instanceof ApiError) || error.outcome === 'placed' || error.outcome === 'unknown')
-      return error
+    if (!(error instanceof ApiError) || error.outcome !== 'not_placed') return error
     if (others > 0) return error.with('unknown')
     try {
+      const isComplete = await settled()
       const { outcome, facts } = await find()
       if (outcome !== 'not_placed') return error.with(outcome, facts)
-      return isUnresolved(key) ? error.with('unknown') : error
+      return isUnresolved(key) || !isComplete ? error.with('unknown') : error
     } catch (err) {
       logger.warn(
         { err, command: key },

@@ -144,8 +144,15 @@ function orderWithStored(
   const reference = { orderId: stored.order_id, hash: stored.hash as OrderHash }
   if (stored.hash === hash) {
     const { flags = NO_FLAGS } = item
-    const known = { timeInForce: stored.time_in_force, postOnly: stored.post_only }
-    if (!sameFlags(flags, known))
+    const { bracket, builder } = stored
+    const known = {
+      timeInForce: stored.time_in_force,
+      postOnly: stored.post_only,
+      ...(bracket > 0 && { bracket }),
+      ...(builder !== null && { builder }),
+    }
+    const sent = stored.replaces !== null && flags.bracket === undefined ? { ...known, ...flags } : flags
+    if (!sameFlags(sent, known))
       return itemRefusalError({
         code: 'ORDER_FLAGS_DIFFER',
         received: flags,

@@ -56,9 +56,24 @@ function placementError(refusal: PlaceRefusal): ApiError {
     }
     case 'ORDER_FLAGS_DIFFER':
       return new ApiError('ORDER_FLAGS_DIFFER', {
-        field: refusal.received.postOnly === refusal.expected.postOnly ? 'time_in_force' : 'post_only',
+        field: differingFlag(refusal.received, refusal.expected),
         expected: flagsView(refusal.expected),
         received: flagsView(refusal.received),
+        ...standing(refusal.order),
+      })
+    case 'BRACKET_TAKEN':
+      return new ApiError('BRACKET_TAKEN', {
+        field: 'bracket_id',
+        expected: `a bracket without a live order that is its ${refusal.role.replace('_', ' ')}; the entry is placed first`,
+        received: refusal.received,
+        ...standing(refusal.order),
+      })
+    case 'BRACKET_MISMATCH':
+      return new ApiError('BRACKET_MISMATCH', {
+        field: 'side',
+        expected: refusal.expected,
+        received: refusal.received,
+        nearest_valid: refusal.expected,
         ...standing(refusal.order),
       })
     case 'CHAIN_UNSEEN':
@@ -70,9 +85,17 @@ function placementError(refusal: PlaceRefusal): ApiError {
   }
 }
 
-export const flagsView = ({ timeInForce, postOnly }: OrderFlags) => ({
+const differingFlag = (a: OrderFlags, b: OrderFlags): string => {
+  if (a.postOnly !== b.postOnly) return 'post_only'
+  if (a.timeInForce !== b.timeInForce) return 'time_in_force'
+  return a.builder === b.builder ? 'bracket_id' : 'builder'
+}
+
+export const flagsView = ({ timeInForce, postOnly, bracket, builder }: OrderFlags) => ({
   time_in_force: timeInForce,
   post_only: postOnly,
+  bracket_id: bracket ?? null,
+  builder: builder ?? null,
 })
 
 function replaceError(refusal: ReplaceRefusal): ApiError {

@@ -83,7 +83,7 @@ function resultOf(result: EngineResult, input: ReportInput, at: number): ItemRes
 }
 
 function placedOf(
-  { facts, isDuplicate, oracle, readAfter, replaced }: EnginePlaced,
+  { facts, isDuplicate, oracle, readAfter, replaced, position }: EnginePlaced,
   input: ReportInput,
 ): Placed {
   const { maker, stored, bookmark } = input
@@ -96,6 +96,7 @@ function placedOf(
     isDuplicate,
     oracle,
     read_after: bookmark(readAfter),
+    ...(position !== undefined && { position }),
     ...(replaced?.facts && { replaced: replacedOrder(replaced.facts, input) }),
   }
 }
@@ -140,7 +141,7 @@ function cancelledOrder(result: EngineCancelled, { maker, stored, now }: ReportI
   })
 }
 
-/** Rows of orders are never deleted, and the engine's answer follows the commit of the order's row. */
+/** Rows of orders are never deleted, and they were read once the tables had caught up. */
 function storedOf(stored: ReadonlyMap<string, StoredOrder>, hash: string): StoredOrder {
   const order = stored.get(hash)
   if (order === undefined) throw new Error(`the engine has answered with the order ${hash}, which has no row`)

@@ -62,7 +62,7 @@ export function itemParser<Body>({
       return await attempts.checking(placementIdentity(findBySalt, salted, null), async () => {
         const spec = await markets.byId(salted.marketId)
         const order = parseOrder(spec, address, placement)
-        return { spec, order, flags: parseFlags(placement, order.type), signature: placement.signature }
+        return { spec, order, flags: parseFlags(placement, order), signature: placement.signature }
       })
     } catch (error) {
       if (error instanceof ApiError) return error

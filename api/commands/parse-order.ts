@@ -55,8 +55,11 @@ export function parseFlags(
   {
     time_in_force: timeInForce = 'gtc',
     post_only: postOnly = false,
-  }: Pick<PlaceOrderBody, 'time_in_force' | 'post_only'>,
-  type: OrderType,
+    bracket_id: bracket,
+    builder,
+  }: Pick<PlaceOrderBody, 'time_in_force' | 'post_only' | 'bracket_id'> &
+    Partial<Pick<PlaceOrderBody, 'builder'>>,
+  order: Parameters<typeof flagsRefusal>[0],
 ): OrderFlags {
   const field = 'time_in_force'
   if (timeInForce === 'fok')
@@ -69,8 +72,13 @@ export function parseFlags(
   const known = TIMES_IN_FORCE.find((one) => one === timeInForce)
   if (known === undefined)
     throw new ApiError('INVALID_FIELD', { field, expected: TIMES_IN_FORCE, received: timeInForce })
-  const flags = { timeInForce: known, postOnly }
-  const refusal = flagsRefusal(type, flags)
+  const flags = {
+    timeInForce: known,
+    postOnly,
+    ...(bracket !== undefined && { bracket }),
+    ...(builder !== undefined && { builder }),
+  }
+  const refusal = flagsRefusal(order, flags)
   if (refusal !== null) throw refusalError(refusal)
   return flags
 }

@@ -16,7 +16,13 @@ import type {
   PlaceBatchBody,
 } from '../order-entry/batch-schema.ts'
 import type { ReplaceAnswer, ReplaceBatchBody, ReplaceBody } from '../order-entry/replace-schema.ts'
-import type { CancelAnswer, PlaceOrderAnswer, PlaceOrderBody } from '../order-entry/schema.ts'
+import type {
+  CancelAnswer,
+  ClosePositionAnswer,
+  ClosePositionBody,
+  PlaceOrderAnswer,
+  PlaceOrderBody,
+} from '../order-entry/schema.ts'
 import type { ValidateAnswer, ValidateBody } from '../order-entry/validation-schema.ts'
 import type { RecoverSigners } from '../ports.ts'
 import { type Arrival, createArrivingPlacements } from './arriving-placements.ts'
@@ -25,12 +31,15 @@ import { createDispatcher } from './dispatcher.ts'
 import { type CommandLogger, createEarlierAttempts } from './earlier-attempts.ts'
 import { createOrderMarketIndex } from './order-market-index.ts'
 import { createPlacementLimit } from './placement-limit.ts'
+import { createSettled } from './settled-commands.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
-import { createFindOrders } from './stored-orders.ts'
+import { createFindOrders, createFindOrdersById } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
+import { closePosition } from './submit-close.ts'
 import { type JsonText, placeBatch } from './submit-placements.ts'
 import { replaceBatch, replaceOrder } from './submit-replacements.ts'
 import { cancelLabelled, cancelOrder, placeOrder } from './submit-single.ts'
+import type { TableProgress } from './table-progress.ts'
 import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 
@@ -38,6 +47,8 @@ export interface CommandPipeline {
   /** Announces a placement before its limits are checked: cancels that follow it wait for it. The caller ends it with `answered`. */
   arrive(caller: Caller): Arrival
   place(caller: Caller, body: PlaceOrderBody, arrival?: Arrival): Promise<PlaceOrderAnswer>
+  /** Places a reduce-only market order. */
+  close(caller: Caller, body: ClosePositionBody, arrival?: Arrival): Promise<ClosePositionAnswer>
   /** A dry run of the placement. */
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
   placeBatch(caller: Caller, body: PlaceBatchBody, arrival?: Arrival): Promise<JsonText>
@@ -62,6 +73,7 @@ export interface CommandPipelinePorts {
   readonly recoverSigners: RecoverSigners
   readonly logger: CommandLogger
   readonly engine: EngineCalls
+  readonly tables: TableProgress
 }
 
 export type CommandPipelineOptions = Pick<
@@ -73,6 +85,12 @@ export type CommandPipelineOptions = Pick<
   | 'requestsKept'
   | 'signatureExplanations'
 >
+
+/** Cancels of unknown orders within so many milliseconds send one barrier. */
+const JOIN_MS = 2
+
+/** Each refused item of a batch looks for its earlier attempts: those of so many milliseconds do it together. */
+const REFUSALS_JOIN_MS = 25
 
 /** Orders under way that an api accepts, however slow their answers are. */
 const LEAST_PLACEMENTS = 32
@@ -100,10 +118,11 @@ export function createCommandPipeline(
   parts: CommandPipelinePorts,
   options: CommandPipelineOptions,
 ): CommandPipeline {
-  const { db, markets, metrics } = parts
+  const { db, markets, metrics, tables } = parts
   const lookUps = {
     findBySalt: createFindBySalt(db),
-    findOrders: createFindOrders(db),
+    findOrders: createFindOrders(db, tables),
+    findOrdersById: createFindOrdersById(db, tables),
     epochs: parts.epochs,
   }
   const dispatcher = createDispatcher({ ...parts, ...lookUps }, options)
@@ -112,7 +131,9 @@ export function createCommandPipeline(
     db,
     arrivals,
     dispatcher,
-    attempts: createEarlierAttempts(parts.logger),
+    tables,
+    settled: createSettled(parts.engine, JOIN_MS),
+    attempts: createEarlierAttempts(parts.logger, createSettled(parts.engine, REFUSALS_JOIN_MS)),
     ...lookUps,
     orderMarkets: createOrderMarketIndex(db),
     markets,
@@ -128,7 +149,7 @@ export function createCommandPipeline(
     least: LEAST_PLACEMENTS,
     most: options.maxQueue,
   })
-  metrics.gauge('api_placement_bound', 'Orders that may be under way to the engine', () => limit.bound)
+  metrics.gauge('api_placement_bound', () => limit.bound)
   /** Refused before anything is spent on the orders: an earlier attempt may have placed them. */
   async function limited<Value>(orders: number, work: () => Promise<Value>): Promise<Value> {
     if (!limit.enter(orders)) throw new ApiError('OVERLOADED', {}, '1').beforeReading()
@@ -159,6 +180,11 @@ export function createCommandPipeline(
     arrive: ({ userId }) => arrivals.begin(userId),
     place: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted('place', limited(1, () => placeOrder(ports, caller, body, arrival)).finally(arrival.answered)),
+    close: (caller, body, arrival = arrivals.begin(caller.userId)) =>
+      counted(
+        'close',
+        limited(1, () => closePosition(ports, caller, body, arrival)).finally(arrival.answered),
+      ),
     validate: (caller, body) => validateOrder(ports, caller, body),
     placeBatch: (caller, body, arrival = arrivals.begin(caller.userId)) =>
       counted(

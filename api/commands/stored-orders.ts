@@ -1,8 +1,12 @@
-/** Orders as the engine has written them, with what the read model adds: average price, fee and protection price. */
+/**
+ * Orders as the engine has written them, with what the read model adds: average price, fee and protection price. Their rows follow the engine's
+ * answers: they are read once the tables have caught up.
+ */
 import { CompiledQuery, type Selectable } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import type { OrdersTable } from '../../db/schema.ts'
 import { createSharedRead } from './shared-read.ts'
+import { requireCaughtUp, type TableProgress } from './table-progress.ts'
 
 export type StoredOrder = Selectable<OrdersTable> & {
   readonly filled_value: bigint
@@ -11,8 +15,8 @@ export type StoredOrder = Selectable<OrdersTable> & {
   readonly updated_at: number
 }
 
-/** The orders by their hashes; hashes without an order are omitted. */
-export type FindOrders = (hashes: readonly string[]) => Promise<ReadonlyMap<string, StoredOrder>>
+/** The orders by their hashes or ids, which are the keys of the result; keys without an order are omitted. Throws OUTCOME_UNKNOWN if the tables do not catch up. */
+export type FindOrders = (keys: readonly string[]) => Promise<ReadonlyMap<string, StoredOrder>>
 
 /** $1: hashes or ids. The limits force each join to be a lookup by key. */
 const storedBy = (key: 'hash' | 'order_id'): string => `
@@ -29,22 +33,23 @@ const STORED_BY_ID = storedBy('order_id')
 const readOrders = async (db: Db, statement: string, keys: readonly string[]): Promise<StoredOrder[]> =>
   (await db.executeQuery<StoredOrder>(CompiledQuery.raw(statement, [keys]))).rows
 
-/** The orders by their ids. */
-export async function findOrdersById(
-  db: Db,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, StoredOrder>> {
-  const rows = ids.length === 0 ? [] : await readOrders(db, STORED_BY_ID, ids)
-  return new Map(rows.map((order) => [order.order_id, order]))
-}
+export const createFindOrdersById =
+  (db: Db, tables: TableProgress): FindOrders =>
+  async (ids) => {
+    if (ids.length === 0) return new Map()
+    await requireCaughtUp(tables)
+    return new Map((await readOrders(db, STORED_BY_ID, ids)).map((order) => [order.order_id, order]))
+  }
 
-export function createFindOrders(db: Db): FindOrders {
+export function createFindOrders(db: Db, tables: TableProgress): FindOrders {
   const find = createSharedRead<string, StoredOrder>(
     (hash) => hash,
     async (hashes) =>
       new Map((await readOrders(db, STORED_BY_HASH, hashes)).map((order) => [order.hash, order])),
   )
   return async (hashes) => {
+    if (hashes.length === 0) return new Map()
+    await requireCaughtUp(tables)
     const found = await Promise.all(hashes.map(find))
     return new Map(found.flatMap((order) => (order === undefined ? [] : [[order.hash, order] as const])))
   }

@@ -92,7 +92,7 @@ async function repeated(
   }
 }
 
-/** Markets of which the read model does not show every row yet. */
+/** Markets of which the read model does not show every row yet; all, while the tables lack what the engine has stored. */
 async function marketsBehind(db: Db): Promise<readonly number[]> {
   const { rows } = await sql<{ readonly market_id: number }>`
     select m.market_id
@@ -100,6 +100,7 @@ async function marketsBehind(db: Db): Promise<readonly number[]> {
     join shards s on s.shard = 'm' || m.market_id
     left join lateral (select min(seq) as seq from read.places where shard = s.shard and epoch = s.epoch) p on true
     where coalesce(p.seq, 0) < s.head
+      or (select written from engine_tables) < (select max(number) from engine_groups)
     order by m.market_id
   `.execute(db)
   return rows.map(({ market_id }) => market_id)

@@ -17,7 +17,7 @@ import { afterExecution } from './earlier-attempts.ts'
 import { itemParser } from './parse-items.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
 import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
-import { findOrdersById, type StoredOrder } from './stored-orders.ts'
+import type { StoredOrder } from './stored-orders.ts'
 import { executeBatch, type JsonText } from './submit-placements.ts'
 import { type CommandPorts, executeOne, NOT_IN_BOOK, placementAnswer, quotesFor } from './submit-single.ts'
 
@@ -56,7 +56,7 @@ export async function replaceOrder(
     const target = targetOf(body)
     const spec = await markets.byId(salted.marketId)
     const parsed = parseOrder(spec, address, body.order)
-    const flags = parseFlags(body.order, parsed.type)
+    const flags = parseFlags(body.order, parsed)
     const order = await verifier.verify(spec, parsed, body.order.signature)
     const clientOrderId = body.order.client_order_id ?? null
     const ifFilled = body.if_filled ?? 'refuse'
@@ -77,9 +77,12 @@ export async function replaceOrder(
   }))
 }
 
-async function replacedBy({ db }: CommandPorts, { order, replaced }: Placed): Promise<StoredOrder> {
+async function replacedBy(
+  { findOrdersById }: CommandPorts,
+  { order, replaced }: Placed,
+): Promise<StoredOrder> {
   const id = order.replaces as string
-  return replaced ?? ((await findOrdersById(db, [id])).get(id) as StoredOrder)
+  return replaced ?? ((await findOrdersById([id])).get(id) as StoredOrder)
 }
 
 // ---------------------------------------------------------------------- batches
@@ -121,7 +124,7 @@ async function answered(ports: CommandPorts, body: ReplaceBatchBody, result: Bat
   const { answer, replaced, ids } =
     'stored' in result ? await repeated(ports, body, result.stored) : first(body, result)
   const missing = ids.filter((id, at) => id !== null && replaced[at] === undefined) as string[]
-  const found = await findOrdersById(ports.db, missing)
+  const found = await ports.findOrdersById(missing)
   const orders = ids.map((id, at) => replaced[at] ?? (id === null ? undefined : found.get(id)))
   const specs = await ports.markets.ofRows(orders.filter((order) => order !== undefined))
   const results = answer.results.map((one, at): ReplaceBatchAnswer['results'][number] => {

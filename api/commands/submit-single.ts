@@ -26,8 +26,10 @@ import { afterExecution, type CommandLogger, type EarlierAttempts } from './earl
 import { findMarkets } from './find-orders.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
+import { requireSettled, type Settled } from './settled-commands.ts'
 import type { ShardEpochs } from './shard-epochs.ts'
 import type { FindOrders } from './stored-orders.ts'
+import type { TableProgress } from './table-progress.ts'
 import type { Verifier } from './verify-signature.ts'
 
 export interface CommandPorts {
@@ -35,8 +37,11 @@ export interface CommandPorts {
   readonly dispatcher: CommandDispatcher
   readonly attempts: EarlierAttempts
   readonly arrivals: ArrivingPlacements
+  readonly tables: TableProgress
+  readonly settled: Settled
   readonly findBySalt: FindBySalt
   readonly findOrders: FindOrders
+  readonly findOrdersById: FindOrders
   readonly epochs: ShardEpochs
   readonly orderMarkets: OrderMarketIndex
   readonly markets: MarketDirectory
@@ -110,21 +115,41 @@ export async function executeOne<Result extends Placed | Cancelled>(
   return { result: onlyResult<Result>(report), balance: report.balance }
 }
 
+/** A placement whose command was executed; `answer` reads what the answer shows beside it. */
+export interface ExecutedPlacement {
+  readonly spec: MarketSpec
+  readonly placed: Placed
+  readonly answer: () => Promise<PlaceOrderAnswer>
+}
+
 export async function placeOrder(
   ports: CommandPorts,
   caller: Caller,
   body: PlaceOrderBody,
   arrival: Arrival,
 ): Promise<PlaceOrderAnswer> {
+  const { placed, answer } = await executePlacement(ports, caller, body, { arrival })
+  const { order_id, hash: order_hash } = placed.order
+  return afterExecution(ports.logger, { order_id, order_hash }, answer)
+}
+
+/** `check`: of the body, before the order is parsed. */
+export async function executePlacement(
+  ports: CommandPorts,
+  caller: Caller,
+  body: PlaceOrderBody,
+  { arrival, check = () => {} }: { readonly arrival: Arrival; readonly check?: () => void },
+): Promise<ExecutedPlacement> {
   const { userId, address } = caller
-  const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier, logger } = ports
+  const { db, dispatcher, attempts, findBySalt, orderMarkets, markets, verifier } = ports
   const salted = saltedOrder(address, body)
   const { spec, order, flags } = await attempts.checking(
     placementIdentity(findBySalt, salted, null),
     async () => {
+      check()
       const spec = await markets.byId(salted.marketId)
       const parsed = parseOrder(spec, address, body)
-      const flags = parseFlags(body, parsed.type)
+      const flags = parseFlags(body, parsed)
       return { spec, flags, order: await verifier.verify(spec, parsed, body.signature) }
     },
   )
@@ -137,10 +162,11 @@ export async function placeOrder(
   )
   arrival.sent()
   const { result: placed, balance } = await executed
-  const { order_id, hash: order_hash } = placed.order
-  return afterExecution(logger, { order_id, order_hash }, async () =>
-    placementAnswer(db, spec, { placed, balance, quotes: await quotes() }),
-  )
+  return {
+    spec,
+    placed,
+    answer: async () => placementAnswer(db, spec, { placed, balance, quotes: await quotes() }),
+  }
 }
 
 export interface PlacementResult {
@@ -165,6 +191,12 @@ export const placementAnswer = async (
   read_after: placed.read_after,
 })
 
+/** Another api may have sent the order to the engine: nothing is said of it before the engine has decided it. */
+async function marketOfSettled({ settled, orderMarkets }: CommandPorts, hash: string) {
+  await requireSettled(settled)
+  return (await orderMarkets.marketsOf([hash])).get(hash)
+}
+
 export async function cancelOrder(
   ports: CommandPorts,
   caller: Caller,
@@ -172,7 +204,8 @@ export async function cancelOrder(
 ): Promise<CancelAnswer> {
   const { userId } = caller
   const { db, dispatcher, attempts, markets } = ports
-  const marketId = (await findMarkets(ports, userId, [hash])).get(hash)
+  const marketId =
+    (await findMarkets(ports, userId, [hash])).get(hash) ?? (await marketOfSettled(ports, hash))
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
   const { result } = await attempts.executing(cancelIdentity(db, userId, hash), () =>
@@ -187,8 +220,9 @@ export async function cancelLabelled(
   caller: Caller,
   { clientOrderId, reason }: { readonly clientOrderId: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
-  // The label is stored with the order.
+  // The label is stored with the order, whose row follows the answer.
   await ports.arrivals.untilAnswered(caller.userId, ports.commandTimeoutMs)
+  await requireSettled(ports.settled)
   const { rows } = await sql<{ hash: string | null }>`
     select (${labelledOrder('hash', caller.userId, clientOrderId)}) as hash
   `.execute(ports.db)

@@ -91,7 +91,7 @@ export async function validateOrder(
   const { userId, address } = caller
   const spec = await ports.markets.byId(Number(body.market_id))
   const order = parseOrder(spec, address, body as PlaceOrderBody)
-  const flags = parseFlags(body, order.type)
+  const flags = parseFlags(body, order)
   const signed = await signedOrder(ports, spec, order, body.signature)
   const clientOrderId = body.client_order_id ?? null
   const item = { kind: 'place', spec, order: signed, clientOrderId, flags } as const

@@ -51,6 +51,7 @@ export const Fill = named('Fill', {
   block_number: nullable(Type.Integer()),
   created_at: Time('Time of the match.'),
   updated_at: Time('Time of the last status change.'),
+  builder: nullable(Type.String({ description: 'The `builder` of its order; null if it has none.' })),
 })
 export type Fill = Static<typeof Fill>
 

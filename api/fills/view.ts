@@ -45,11 +45,18 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     block_number: row.block,
     created_at: isoTime(row.matched_at),
     updated_at: isoTime(changedAt(row)),
+    // Rows of the feed from before the column existed do not have it.
+    builder: row.builder ?? null,
   }
 }
 
 /** The public id of a fill. The owner's `fill_id` contains the sequence of the order and would link fills of one order. */
-export const publicFillId = ({ market_id, batch_id, part, place }: FillRow): string =>
+export const publicFillId = ({
+  market_id,
+  batch_id,
+  part,
+  place,
+}: Pick<FillRow, 'market_id' | 'batch_id' | 'part' | 'place'>): string =>
   `${market_id}-${batch_id}-${part}-${place}`
 
 const ownView = (spec: MarketSpec, row: FillRow) => ({

@@ -6,24 +6,20 @@ import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
+import { BUCKETS, type Bucket } from './buckets.ts'
+import {
+  type CostBudgets,
+  createCostBudgets,
+  isWithin,
+  nearestOfPart,
+  type Payer,
+  take,
+  takeAfterwards,
+} from './cost-budget.ts'
 import type { LocalCounter } from './local-counter.ts'
 import { keptByAddress, networkOf } from './network.ts'
 import { isRead } from './operation.ts'
 import type { RefusalFloods } from './refusal-flood.ts'
-
-/** The limits of an account: all of its credentials together, but of `auth` each kind of credential apart. */
-export const BUCKETS = [
-  'reads',
-  'orders',
-  'batches',
-  'cancels',
-  'faucet',
-  'auth',
-  'relays',
-  'adjustments',
-  'proofs',
-] as const
-export type Bucket = (typeof BUCKETS)[number]
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -67,6 +63,12 @@ function countedAs(bucket: Bucket, { caller, ip }: Pick<Spender, 'ip' | 'caller'
 }
 
 const keyOf = (name: string, spender: string): string => `${name}:${spender}`
+
+/** Whose budgets a request uses. */
+const payerOf = ({ caller, ip }: Pick<Spender, 'ip' | 'caller'>): Payer => {
+  const network = networkOf(ip)
+  return { account: caller === null ? network : String(caller.userId), network }
+}
 
 function limiters(app: FastifyInstance, limits: Limits) {
   const timeWindow = limits.windowSeconds * 1000
@@ -194,6 +196,7 @@ export function createLocalLimits(local: LocalCounter, limits: Limits): LocalLim
   const { windowSeconds } = limits
   const windowMs = windowSeconds * 1000
   const ofAddress = limits.address * windowSeconds
+  const budgets = createCostBudgets(limits)
   const counted = new WeakMap<IncomingMessage, NearestLimit>()
   const keysOf = keptByAddress((ip) => {
     const network = networkOf(ip)
@@ -208,30 +211,57 @@ export function createLocalLimits(local: LocalCounter, limits: Limits): LocalLim
       const isRejected =
         local.read(address, windowMs).current >= ofAddress ||
         local.read(account, windowMs).current >= ofAccount
-      if (isRejected) return null
+      const parts = budgets.partsOf(bucket, payerOf(spender))
+      const lacks = parts.some(({ key, units, most }) => local.read(key, windowMs).current + units > most)
+      if (isRejected || lacks) return null
+      const byBudgets = parts.map((part) =>
+        nearestOfPart(part, local.count(part.key, windowMs, part.units, part.most)),
+      )
       const byAddress = nearestOf(ofAddress, local.count(address, windowMs))
       const byAccount = nearestOf(ofAccount, local.count(account, windowMs))
-      return byAccount.remaining < byAddress.remaining ? byAccount : byAddress
+      return [byAccount, ...byBudgets].reduce(nearer, byAddress)
     },
     markCounted: (request, limit) => void counted.set(request, limit),
     countedLimit: (request) => counted.get(request),
   }
 }
 
+const nearer = (one: NearestLimit, other: NearestLimit): NearestLimit =>
+  other.remaining < one.remaining ? other : one
+
 const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit => ({
   ...{ max, remaining: max - current, resetS: Math.ceil(ttl / 1000) },
 })
 
+/** In units of the budget of all limits together. */
+export type CostState = Omit<LimitState, 'bucket'>
+
+async function costState(
+  { read }: Pick<AccessPorts['requestCounts'], 'read'>,
+  { accountBudget, windowMs }: CostBudgets,
+  request: FastifyRequest,
+): Promise<CostState> {
+  const { key, most } = accountBudget(payerOf(request))
+  const { current, ttl } = await read(key, windowMs)
+  return {
+    limit: most,
+    window_seconds: windowMs / 1000,
+    remaining: Math.max(0, most - current),
+    reset_seconds: Math.ceil(ttl / 1000),
+  }
+}
+
 export interface AccessPorts {
   readonly authenticate: Authenticate
   readonly limits: Limits
-  readonly countRequest: CountRequest
+  readonly requestCounts: { readonly count: CountRequest; readonly read: CountRequest }
   readonly floods: RefusalFloods
   readonly localLimits: LocalLimits | null
 }
 
 export interface Access {
   readonly limitsOf: LimitsOf
+  readonly costOf: (request: FastifyRequest) => Promise<CostState>
   /** Counts an operation on a connection like a request: first for its address, then in the bucket. Throws RATE_LIMITED. */
   readonly spend: (bucket: Bucket, spender: Spender) => Promise<void>
   /** Counts what an operation has cost beyond one request of its bucket. It rejects the next operations, not this one. */
@@ -240,9 +270,11 @@ export interface Access {
 
 export function controlAccess(
   app: FastifyInstance,
-  { authenticate, limits, countRequest, floods, localLimits }: AccessPorts,
+  { authenticate, limits, requestCounts, floods, localLimits }: AccessPorts,
 ): Access {
   const limiter = limiters(app, limits)
+  const budgets = createCostBudgets(limits)
+  const { windowMs } = budgets
   app.decorateRequest('caller', null)
   app.addHook('onRequest', async (request, reply) => {
     const { access = 'public', bucket = 'reads' } = request.routeOptions.config
@@ -256,12 +288,31 @@ export function controlAccess(
       request.caller = await authenticate({ authorization: headers.authorization, address })
     // Before the account's limit: a read-only key must not use up requests that it may not make.
     if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
-    await spend(limiter[bucket], request, reply, bucket)
+    await spendOfAccount(bucket, request, reply)
   })
+
+  /** The account's limit first: a request that it rejects takes no part of the budgets. */
+  async function spendOfAccount(bucket: Bucket, spender: Spender, reply: FastifyReply | null): Promise<void> {
+    await spend(limiter[bucket], spender, reply, bucket)
+    const parts = budgets.partsOf(bucket, payerOf(spender))
+    const taken = await Promise.all(parts.map((part) => take(requestCounts.count, part, windowMs)))
+    for (const [at, part] of parts.entries()) {
+      const counted = taken[at] as CountedRequests
+      const { max, remaining, resetS } = nearestOfPart(part, counted)
+      if (reply !== null) showLimit(reply, max, remaining, resetS)
+      if (isWithin(part, counted)) continue
+      const expected = `at most ${max} requests like this one in ${limits.windowSeconds} s, or fewer beside others`
+      throw new ApiError('RATE_LIMITED', { scope: 'cost', expected }, String(resetS))
+    }
+  }
   const charge: Access['charge'] = (bucket, spender, requests) => {
     if (requests <= 0) return
     const key = keyOf(bucket, countedAs(bucket, spender))
-    countRequest(key, limits.windowSeconds * 1000, requests).catch((err: unknown) =>
+    const parts = budgets.partsOf(bucket, payerOf(spender), requests)
+    Promise.all([
+      requestCounts.count(key, windowMs, requests),
+      ...parts.map((part) => takeAfterwards(requestCounts, part, windowMs)),
+    ]).catch((err: unknown) =>
       spender.log.warn({ err, scope: bucket }, 'failed to count the cost of an answer'),
     )
   }
@@ -275,9 +326,10 @@ export function controlAccess(
   })
   return {
     limitsOf: (request) => Promise.all(BUCKETS.map((bucket) => limitState(limiter[bucket], bucket, request))),
+    costOf: (request) => costState(requestCounts, budgets, request),
     async spend(bucket, spender) {
       await spendOfAddress(limiter, bucket, spender, null, floods)
-      await spend(limiter[bucket], spender, null, bucket)
+      await spendOfAccount(bucket, spender, null)
     },
     charge,
   }
@@ -292,6 +344,16 @@ const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels'])
 export const costOfAnswer = (bucket: Bucket, bytes: number): number =>
   COSTED.has(bucket) ? Math.floor(bytes / BYTES_PER_REQUEST) : 0
 
+/**
+ * A command costs one request more if one of its signatures is refused: whose order it would be, and whether an earlier attempt has placed it, takes as long
+ * as a placement.
+ */
+export const costOfCommandAnswer = (bucket: Bucket, json: string): number =>
+  costOfAnswer(bucket, json.length) + (SIGNED.has(bucket) && json.includes(REFUSED_SIGNATURE) ? 1 : 0)
+
+const SIGNED: ReadonlySet<Bucket> = new Set(['orders', 'batches'])
+const REFUSED_SIGNATURE = '"code":"SIGNATURE_'
+
 /** Orders of a batch of cancels for each of which it costs one request. */
 const CANCELS_PER_REQUEST = 5
 
@@ -301,10 +363,18 @@ export const costOfCancels = (orders: number): number => Math.ceil(orders / CANC
 function chargeAnswers(app: FastifyInstance, charge: Access['charge']): void {
   app.addHook('onSend', (request, _reply, payload, done) => {
     const { access, bucket = 'reads', costOfItems } = request.routeOptions.config
-    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
+    const isText = typeof payload === 'string'
+    const isWhole = isText || Buffer.isBuffer(payload)
     const ofItems = request.isCommandRead && costOfItems ? costOfItems(request.body as never) : 0
     if (isWhole && access !== 'internal')
-      charge(bucket, request, Math.max(ofItems, costOfAnswer(bucket, payload.length)))
+      charge(
+        bucket,
+        request,
+        Math.max(
+          ofItems,
+          isText ? costOfCommandAnswer(bucket, payload) : costOfAnswer(bucket, payload.length),
+        ),
+      )
     done(null, payload)
   })
 }

@@ -37,6 +37,6 @@ const tagOf = (payload: string | Buffer): string =>
 export const markImmutable = (reply: FastifyReply): void => void reply.header('cache-control', IMMUTABLE)
 
 /** Tags are compared weakly: a cache that compresses marks them as weak. */
-const isListed = (header: string | undefined, tag: string): boolean =>
+export const isListed = (header: string | undefined, tag: string): boolean =>
   header !== undefined &&
   (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === tag))

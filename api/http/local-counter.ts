@@ -5,7 +5,7 @@ import type { CountedRequests } from '../ports.ts'
 /** Keys at once; beyond it the oldest windows are evicted first. */
 const MAX_KEYS = 100_000
 
-type CountLocally = (key: string, windowMs: number, cost?: number) => CountedRequests
+type CountLocally = (key: string, windowMs: number, cost?: number, most?: number) => CountedRequests
 
 export interface LocalCounter {
   readonly count: CountLocally
@@ -20,9 +20,11 @@ export function createLocalCounter(clock: Clock): LocalCounter {
     return window !== undefined && window.ends > now ? window : undefined
   }
   return {
-    count(key, windowMs, cost = 1) {
+    count(key, windowMs, cost = 1, most = Number.POSITIVE_INFINITY) {
       const now = clock.now()
       let window = openWindow(key, now)
+      const current = (window?.count ?? 0) + cost
+      if (current > most) return { current, ttl: window === undefined ? windowMs : window.ends - now }
       if (window === undefined) {
         window = { count: 0, ends: now + windowMs }
         windows.delete(key)

@@ -10,8 +10,9 @@ import type { Caller } from '../auth/caller.ts'
 import { type ApiError, errorBody } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
 import type { NearestLimit } from '../ports.ts'
-import { type Access, type Bucket, costOfAnswer, type LocalLimits } from './access.ts'
+import { type Access, costOfCommandAnswer, type LocalLimits } from './access.ts'
 import { beforeFramework, headersOf, type Listener, ownHeaders } from './before-framework.ts'
+import type { Bucket } from './buckets.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
 import { BODY_LIMIT, catalogued, publishError } from './errors.ts'
 import { parseJson } from './json.ts'
@@ -215,7 +216,13 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
   function errorAnswer({ lane, id }: Admitted, error: ApiError, cost: number): LaneAnswer {
     publishError(lane.route, error)
     const headers = error.retryAfter === undefined ? [] : ['retry-after', error.retryAfter]
-    return { status: error.status, text: JSON.stringify(errorBody(error, id, false)), headers, cost }
+    const text = JSON.stringify(errorBody(error, id, false))
+    return {
+      status: error.status,
+      text,
+      headers,
+      cost: Math.max(cost, costOfCommandAnswer(lane.bucket, text)),
+    }
   }
 
   async function answerOf(admitted: Admitted, text: string): Promise<LaneAnswer> {
@@ -233,7 +240,7 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
         status: 200,
         text: json,
         headers: [],
-        cost: Math.max(cost, costOfAnswer(lane.bucket, json.length)),
+        cost: Math.max(cost, costOfCommandAnswer(lane.bucket, json)),
       }
     } catch (error) {
       const known = catalogued(error, app.log.child({ reqId: id }))

@@ -235,6 +235,8 @@ export class Connection implements Reader {
       this.#spending.charge(op, costOfCommand(message, json))
       // Nothing that may fail follows: its error would be a second answer.
       this.#sendText(`${head.slice(0, -1)},"data":${json}}`)
+    } catch (error) {
+      throw this.#spending.refused(message, error)
     } finally {
       arrival?.answered()
     }

@@ -2,7 +2,8 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Arrival } from '../commands/arriving-placements.ts'
 import { ApiError } from '../errors.ts'
-import { type Bucket, costOfAnswer, costOfCancels } from '../http/access.ts'
+import { costOfAnswer, costOfCancels, costOfCommandAnswer } from '../http/access.ts'
+import type { Bucket } from '../http/buckets.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
 import type { StartCost } from './ports.ts'
 import { isCommand, type Message, type Op } from './schema.ts'
@@ -36,7 +37,7 @@ export const readsOf = ({ rows, bytes }: StartCost): number =>
 export function costOfCommand(message: OrderMessage, json: string): number {
   const bucket = BUCKET_OF[message.op]
   const ofItems = message.op === 'cancel_batch' ? costOfCancels(message.body.orderHashes.length) : 0
-  return bucket === undefined ? 0 : Math.max(ofItems, costOfAnswer(bucket, json.length))
+  return bucket === undefined ? 0 : Math.max(ofItems, costOfCommandAnswer(bucket, json))
 }
 
 /** The caller of a command. */

@@ -1,7 +1,7 @@
 /** Counts the operations of a connection in the limits of its address and its account. */
-import { ApiError } from '../errors.ts'
+import { ApiError, errorBody } from '../errors.ts'
 import type { Access, Spender } from '../http/access.ts'
-import { BUCKET_OF } from './operations.ts'
+import { BUCKET_OF, costOfCommand, type OrderMessage } from './operations.ts'
 import type { Op } from './schema.ts'
 
 export class Spending {
@@ -21,6 +21,13 @@ export class Spending {
     await this.#access.spend(bucket, this.#spender()).catch((error: unknown) => {
       throw error instanceof ApiError ? error.beforeReading() : error
     })
+  }
+
+  /** Counts what a command has cost that ended in the error. */
+  refused(message: OrderMessage, error: unknown): unknown {
+    if (error instanceof ApiError)
+      this.charge(message.op, costOfCommand(message, JSON.stringify(errorBody(error, '', false))))
+    return error
   }
 
   /** What the operation has cost beyond one request. */

@@ -1,4 +1,4 @@
-/** Errors of flags that no signature covers, and of replacements. */
+/** Errors of flags that no signature covers, of closes, and of replacements. */
 import { type CatalogueEntry, permanent } from '../catalogue-entry.ts'
 
 export const FLAG_AND_REPLACEMENT_ERRORS = {
@@ -16,6 +16,27 @@ export const FLAG_AND_REPLACEMENT_ERRORS = {
   ),
   WOULD_TAKE: permanent(400, 'The post-only order crosses an earlier limit order and could take.'),
 
+  // The order in its bracket.
+  BRACKET_NOT_ALLOWED: permanent(
+    400,
+    'Only an entry, which is not reduce-only, and take-profit and stop-loss orders can be part of a bracket.',
+  ),
+  BRACKET_MISMATCH: permanent(
+    400,
+    'The exits of a bracket are of one side, and its entry is of the other side.',
+  ),
+  BRACKET_TAKEN: permanent(
+    409,
+    'A live order has this role in the bracket, or its exits were placed before the entry. Use another bracket_id, or replace that order.',
+  ),
+
+  // A close of a position.
+  CLOSE_NOT_MARKET: permanent(
+    400,
+    'A close is a market order. Place a limit or conditional order that reduces the position by POST /v0/orders.',
+  ),
+  CLOSE_NOT_REDUCE_ONLY: permanent(400, 'A close is reduce-only: it must not open a position.'),
+
   // A replacement in relation to the order that it replaces.
   REPLACE_TARGET_REQUIRED: permanent(
     400,
@@ -31,7 +52,7 @@ export const FLAG_AND_REPLACEMENT_ERRORS = {
   ),
   ORDER_FLAGS_DIFFER: permanent(
     409,
-    'The same signed order was placed before with another time_in_force or post_only; flags cannot be changed. Sign a new order.',
+    'The same signed order was placed before with another time_in_force, post_only, bracket_id or builder; these cannot be changed. Sign a new order.',
   ),
   ORDER_NOT_REPLACEABLE: permanent(
     409,

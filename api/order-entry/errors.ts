@@ -42,6 +42,7 @@ export const FLAG_ERRORS: readonly ErrorCode[] = [
   'TIME_IN_FORCE_NOT_ALLOWED',
   'POST_ONLY_IOC',
   'FOK_NOT_SUPPORTED',
+  'BRACKET_NOT_ALLOWED',
 ]
 
 /** Of a signed order. */
@@ -49,6 +50,8 @@ const ADMISSION_ERRORS: readonly ErrorCode[] = [
   ...TERM_ERRORS,
   ...FLAG_ERRORS,
   'WOULD_TAKE',
+  'BRACKET_TAKEN',
+  'BRACKET_MISMATCH',
   'ORDER_FLAGS_DIFFER',
   ...REFUSALS,
   'ORDER_TYPE_UNKNOWN',
@@ -81,6 +84,32 @@ export const VALIDATION_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, 'RE
 export const COMMAND_ERRORS: readonly ErrorCode[] = ['OUTCOME_UNKNOWN', 'OVERLOADED']
 
 export const PLACEMENT_ERRORS: readonly ErrorCode[] = [...ADMISSION_ERRORS, ...COMMAND_ERRORS]
+/** Codes about fields that a close does not have. */
+const NOT_OF_CLOSES: ReadonlySet<ErrorCode> = new Set([
+  ...FLAG_ERRORS,
+  'ORDER_TYPE_UNKNOWN',
+  'PRICE_REQUIRED',
+  'PRICE_NOT_ALLOWED',
+  'TICK_SIZE',
+  'MIN_ORDER_PRICE',
+  'MAX_ORDER_PRICE',
+  'PRICE_BAND',
+  'TRIGGER_REQUIRED',
+  'TRIGGER_NOT_ALLOWED',
+  'REDUCE_ONLY_REQUIRED',
+  'WOULD_TAKE',
+  'BRACKET_TAKEN',
+  'BRACKET_MISMATCH',
+  'INSUFFICIENT_MARGIN',
+  'MARGIN_REQUIREMENT',
+  'POSITION_LIMIT',
+])
+export const CLOSE_ERRORS: readonly ErrorCode[] = [
+  ...PLACEMENT_ERRORS.filter((code) => !NOT_OF_CLOSES.has(code)),
+  'CLOSE_NOT_MARKET',
+  'CLOSE_NOT_REDUCE_ONLY',
+]
+
 export const REPLACE_ERRORS: readonly ErrorCode[] = [
   ...PLACEMENT_ERRORS,
   'REPLACE_TARGET_REQUIRED',

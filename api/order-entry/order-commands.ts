@@ -17,7 +17,10 @@ function storableText(field: string, text: string | undefined): string | null {
 }
 
 export interface OrderCommands
-  extends Pick<CommandPipeline, 'arrive' | 'place' | 'validate' | 'placeBatch' | 'replace' | 'replaceBatch'> {
+  extends Pick<
+    CommandPipeline,
+    'arrive' | 'place' | 'close' | 'validate' | 'placeBatch' | 'replace' | 'replaceBatch'
+  > {
   cancel(caller: Caller, hash: string, body: CancelBody): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, body: CancelBody): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody): Promise<CancelBatchAnswer>
@@ -27,6 +30,7 @@ export interface OrderCommands
 export const createOrderCommands = (commands: CommandPipeline): OrderCommands => ({
   arrive: commands.arrive,
   place: commands.place,
+  close: commands.close,
   validate: commands.validate,
   placeBatch: commands.placeBatch,
   replace: commands.replace,

@@ -14,6 +14,7 @@ import {
 } from './batch-schema.ts'
 import {
   CANCEL_ERRORS,
+  CLOSE_ERRORS,
   COMMAND_ERRORS,
   PLACEMENT_ERRORS,
   REPLACE_ERRORS,
@@ -21,7 +22,14 @@ import {
 } from './errors.ts'
 import type { OrderCommands } from './order-commands.ts'
 import { ReplaceAnswer, ReplaceBatchAnswer, ReplaceBatchBody, ReplaceBody } from './replace-schema.ts'
-import { CancelAnswer, CancelBody, PlaceOrderAnswer, PlaceOrderBody } from './schema.ts'
+import {
+  CancelAnswer,
+  CancelBody,
+  ClosePositionAnswer,
+  ClosePositionBody,
+  PlaceOrderAnswer,
+  PlaceOrderBody,
+} from './schema.ts'
 import { SIGNING_STEPS } from './signing-example.ts'
 import { ValidateAnswer, ValidateBody } from './validation-schema.ts'
 
@@ -39,6 +47,7 @@ const answersText: preHandlerHookHandler = (_request, reply, done) => {
 
 export function orderEntryRoutes(app: App, ports: OrderEntryPorts): void {
   placing(app, ports)
+  closing(app, ports)
   placingMany(app, ports)
   replacing(app, ports)
   cancelling(app, ports)
@@ -77,6 +86,30 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
       },
     },
     (request) => commands.validate(callerOf(request), request.body),
+  )
+}
+
+function closing(app: App, { commands }: OrderEntryPorts): void {
+  app.post(
+    '/v0/positions/close',
+    {
+      config: { access: 'user', bucket: 'orders', lane: true, errors: CLOSE_ERRORS },
+      schema: {
+        tags,
+        summary: 'Close a position, or a part of it, at the market',
+        description:
+          'Places a signed reduce-only market order. The signed quantity is an upper bound: the auction closes at most the position that it finds, ' +
+          'so a close never opens or flips a position. Sign at least the position to close all of it; what it has grown beyond the signed quantity ' +
+          'stays open, and `staying_quantity` states it. The bound is at most the maximum order size of the market: repeat the close for a larger ' +
+          'position. A quantity below the minimum order size is accepted if it closes the whole position. The order takes part in one auction, ' +
+          'after which its rest ends: with MARKET_REMAINDER, also what exceeds a position that it has closed, or with PRICE_PROTECTION. ' +
+          'Counts as one placement. Repeating the same signed order is safe.',
+        operationId: 'closePosition',
+        body: ClosePositionBody,
+        response: { 200: ClosePositionAnswer },
+      },
+    },
+    (request) => commands.close(callerOf(request), request.body),
   )
 }
 

@@ -1,6 +1,8 @@
 /** Placing and cancelling one order. */
 import Type, { type Static } from 'typebox'
+import { MAX_BRACKET } from '../../domain/orders/brackets.ts'
 import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
+import { BUILDER_PATTERN } from '../../domain/orders/order-flags.ts'
 import { Balance } from '../accounts/schema.ts'
 import { Fill } from '../fills/schema.ts'
 import { expectedProtectionFields } from '../order-book/schema.ts'
@@ -10,6 +12,7 @@ import {
   documentedAs,
   expects,
   marketInput,
+  maybeAmountOf,
   named,
   namedInput,
   ReadAfter,
@@ -54,7 +57,28 @@ export const flagFields = {
         'accepted, it pays the maker rate in every fill. Not signed.',
     }),
   ),
+  bracket_id: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_BRACKET,
+      ...expects(`a whole number from 1 to ${MAX_BRACKET}`),
+      description:
+        'Your number of a bracket in this market: one entry, placed first, one take-profit and one stop-loss order of the other side. Without an ' +
+        'entry, the exits of a position that you have. The exits wait until the entry has matched, and end if it ends unfilled. An exit that ' +
+        'triggers ends the rest of the entry and of the other exit in the book; an exit that has filled ends the other. Not signed.',
+    }),
+  ),
 }
+
+/** The label of a builder, in orders and in the ledger. */
+export const Builder = Type.String({
+  pattern: BUILDER_PATTERN,
+  ...expects('1 to 32 lower-case letters, digits and hyphens'),
+  description:
+    'Label of the program that has built the order: 1 to 32 lower-case letters, digits and hyphens. Public in the sums of `GET /v0/builders`, and ' +
+    'free of charge. Not signed, and without effect on the order.',
+  examples: ['my-terminal'],
+})
 
 const placement = {
   market_id: marketInput('Number of the market.'),
@@ -84,6 +108,7 @@ const placement = {
   }),
   client_order_id: Type.Optional(ClientOrderId),
   ...flagFields,
+  builder: Type.Optional(Builder),
   signature: Type.String({ description: 'Hex of r, s, v and the suffix 01.' }),
   signature_type: Type.Optional(Type.Integer({ description: 'Send 1.' })),
 }
@@ -93,6 +118,27 @@ export const PlaceOrderBody = namedInput('PlaceOrderBody', placement, {
   examples: [SIGNED_ORDER],
 })
 export type PlaceOrderBody = Static<typeof PlaceOrderBody>
+
+const {
+  price: _price,
+  trigger_price: _trigger,
+  time_in_force: _timeInForce,
+  post_only: _postOnly,
+  bracket_id: _bracket,
+  ...closing
+} = placement
+
+/** The signed order of a close is a reduce-only market order; the two fields that state it may be left out. */
+export const ClosePositionBody = namedInput('ClosePositionBody', {
+  ...closing,
+  order_type: Type.Optional(
+    Type.String({ ...documentedAs(['MARKET']), description: 'MARKET, or left out.' }),
+  ),
+  reduce_only: Type.Optional(
+    Type.Boolean({ description: 'true, or left out. The signature covers the reduce-only bit.' }),
+  ),
+})
+export type ClosePositionBody = Static<typeof ClosePositionBody>
 
 export const PlaceOrderAnswer = named('PlaceOrderAnswer', {
   order: Order,
@@ -107,6 +153,24 @@ export const PlaceOrderAnswer = named('PlaceOrderAnswer', {
   read_after: ReadAfter,
 })
 export type PlaceOrderAnswer = Static<typeof PlaceOrderAnswer>
+
+export const ClosePositionAnswer = named('ClosePositionAnswer', {
+  ...PlaceOrderAnswer.properties,
+  ...maybeAmountOf(
+    'position_quantity',
+    'Quantity of the position when the order was accepted or repeated, fills included that are not settled yet. ' +
+      'Null for a repetition long after the order has ended.',
+  ),
+  ...maybeAmountOf(
+    'closing_quantity',
+    'Most that the order can still close of that position: the unmatched signed quantity, or the position if it is smaller.',
+  ),
+  ...maybeAmountOf(
+    'staying_quantity',
+    'Least that stays of that position after this order. Above 0 if the signed quantity was below the position.',
+  ),
+})
+export type ClosePositionAnswer = Static<typeof ClosePositionAnswer>
 
 export const cancelReason = Type.String({
   maxLength: 200,

@@ -82,8 +82,14 @@ export const Order = named('Order', {
   reduce_only: Type.Boolean(),
   time_in_force: words(TIMES_IN_FORCE, 'See the placement.'),
   post_only: Type.Boolean({ description: 'Whether the order was accepted as post-only.' }),
+  bracket_id: nullable(
+    Type.Integer({ description: 'Number of the bracket of the order; null without one.' }),
+  ),
   replaces: nullable(
     Type.String({ description: 'Id of the order that this one has replaced; null if it was placed.' }),
+  ),
+  builder: nullable(
+    Type.String({ description: 'Label of the program that has built the order, as it was sent.' }),
   ),
   forced: Type.Boolean({
     description:

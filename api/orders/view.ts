@@ -26,6 +26,16 @@ function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): 
   return effective === limit ? null : priceOf(spec, effective)
 }
 
+/** Rows of the feed from before the columns of flags existed do not have them. */
+const flagsOf = ({
+  unused = 0,
+  time_in_force = 'gtc',
+  post_only = false,
+  replaces = null,
+  bracket = 0,
+  builder = null,
+}: Partial<OrderRow>) => ({ unused, time_in_force, post_only, replaces, bracket, builder })
+
 /**
  * Amount fields are written out because a batch has fifty orders, and spreading `amount()` objects takes twice the time.
  * `oracle` is null if the market has no oracle price.
@@ -33,8 +43,7 @@ function effectivePrice(spec: MarketSpec, row: OrderRow, oracle: Price | null): 
 export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null): Order {
   const price = priceOf(spec, row.price as Ticks)
   const quantity = quantityOf(spec, row.quantity as Steps)
-  // Rows of the feed from before the columns of flags existed do not have them.
-  const { unused = 0, time_in_force = 'gtc', post_only = false, replaces = null } = row as Partial<OrderRow>
+  const { unused, ...flags } = flagsOf(row)
   const signed = unused === 0 ? quantity : quantityOf(spec, (row.quantity + unused) as Steps)
   const filled = quantityOf(spec, row.filled as Steps)
   const settling = quantityOf(spec, row.settling as Steps)
@@ -86,9 +95,11 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     trigger: triggerView(row.triggered),
     leverage: row.leverage,
     reduce_only: row.reduce_only,
-    time_in_force,
-    post_only,
-    replaces,
+    time_in_force: flags.time_in_force,
+    post_only: flags.post_only,
+    bracket_id: flags.bracket === 0 ? null : flags.bracket,
+    replaces: flags.replaces,
+    builder: flags.builder,
     forced: row.forced,
     expiration_seconds: row.expiration,
     salt: String(row.salt),

@@ -9,6 +9,7 @@ import { decodeNotice, PROJECTED_CHANNEL } from '../../db/projected-notices.ts'
 import { ACCOUNTS_SHARD } from '../../domain/journal/journal-row.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { TableProgress } from '../commands/table-progress.ts'
 import { isConnectionError, isTimeout } from '../database-errors.ts'
 import { ApiError } from '../errors.ts'
 import { networkOf } from '../http/network.ts'
@@ -46,6 +47,7 @@ export interface ReadAfterPorts {
   readonly clock: Clock
   readonly notifications: Notifications
   readonly completeness: Completeness
+  readonly tables: TableProgress
   /** A bookmark was stale: the read model may have been rebuilt. */
   readonly onStale: () => void
 }
@@ -289,12 +291,16 @@ export function createReadAfter(ports: ReadAfterPorts, limits: ReadAfterLimits):
       }
       const callerKey = caller === null ? networkOf(ip) : `user ${caller.userId}`
       const deadline = clock.now() + limits.readAfterWaitMs
+      let seen = await attempt(bookmark, scope, query)
+      // The journal follows the engine's answers.
+      if (!('value' in seen) && seen.kind === 'beyond' && (await ports.tables.caughtUp().catch(() => false)))
+        seen = await attempt(bookmark, scope, query)
       for (;;) {
-        const seen = await attempt(bookmark, scope, query)
         if ('value' in seen) return seen.value
         const left = deadline - clock.now()
         if (left <= 0) throw pending(seen.missing.shard)
         await queue.wait({ callerKey, missing: seen.missing, isBeyond: seen.kind === 'beyond' }, left)
+        seen = await attempt(bookmark, scope, query)
       }
     },
     get waiting() {

@@ -128,8 +128,8 @@ export function createSizing({ db, clock, markets, admissionInputOf }: SizingPor
       const size = amountIn('size', requestedSize)
       const sizing = sizingOf(intent, size)
       const mustReduce = intent === 'reduce_percentage' || isAlwaysReduceOnly(body.order_type)
-      parseFlags(body, body.order_type)
       const order = unsizedOrder(spec, caller, { reduce_only: mustReduce, ...body })
+      parseFlags(body, order)
       const facts = await factsFor(spec, caller.userId, order.side)
       const atMaximum = estimate({ intent: 'max' }, order, facts)
       const isMaximumAlone = size === 0n && intent !== 'max'

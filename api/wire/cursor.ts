@@ -16,10 +16,14 @@ export type List =
   | 'withdrawals'
   | 'position-history'
   | 'pnl'
+  | 'equity'
   | 'session-keys'
   | 'candles'
   | 'open-interest'
   | 'announcements'
+  | 'builders'
+  | 'builder-days'
+  | 'history'
 
 export interface Cursor {
   readonly at: number

@@ -7,6 +7,7 @@ import { isConnectionError } from '../../api/database-errors.ts'
 import type { Db, Tx } from '../../db/client.ts'
 import { readClock } from '../../db/clock.ts'
 import { lockShards } from '../../db/journal.ts'
+import { notifyQuery } from '../../db/notifications.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import type { ChainRules } from '../../domain/exchange/decide/chain/blocks.ts'
@@ -29,6 +30,8 @@ import { Exchange } from '../../keeper/engine/exchange.ts'
 import { decode, encode } from '../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../keeper/engine/link/engine.ts'
 import { checkShape } from '../../keeper/engine/schemas.ts'
+import { BatchEvidence } from '../../keeper/engine/tables/batch-evidence.ts'
+import { noticesOf } from '../../keeper/engine/tables/rows.ts'
 import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/table-writer.ts'
 import { keccak } from '../../service/crypto.ts'
 import { StoredState } from '../keeper/support/stored-state.ts'
@@ -73,6 +76,7 @@ export class AdoptingEngine implements Engine {
   readonly #adopted: AdoptedTables
   readonly #exchange: Exchange
   readonly #writer: TableWriter
+  readonly #evidence = new BatchEvidence()
   #inputs: Inputs | null = null
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -103,8 +107,9 @@ export class AdoptingEngine implements Engine {
   ): Promise<EngineReply<AnswerOf<Kind>>> {
     const sent = decode(JSON.parse(JSON.stringify(encode(command)))) as ExchangeCommand
     checkShape(sent)
-    this.arrived.push(sent)
-    const fault = this.faults.shift()
+    // Faults concern the commands around a barrier, which has no effect.
+    if (sent.kind !== 'barrier') this.arrived.push(sent)
+    const fault = sent.kind === 'barrier' ? undefined : this.faults.shift()
     if (fault?.isExecuted === false) return Promise.resolve(fault.reply)
     return this.#within(budgetMs, sent).then((reply) => {
       if (fault !== undefined) return fault.reply
@@ -133,8 +138,8 @@ export class AdoptingEngine implements Engine {
   }
 
   /** The inputs of a batch that the present step decides. */
-  keepInputs(...batch: Parameters<TableWriter['keepInputs']>): void {
-    this.#writer.keepInputs(...batch)
+  keepInputs(...batch: Parameters<BatchEvidence['keep']>): void {
+    this.#evidence.keep(...batch)
   }
 
   /** Fires the switches that are due at this time. Those of accounts are due by the time of the decision. */
@@ -245,7 +250,12 @@ export class AdoptingEngine implements Engine {
   async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
     if (rows.length > 0) this.groups.push(rows)
     for (const row of rows) this.#exchange.apply(row)
-    for (const { text, values } of this.#writer.collect(rows))
+    const notices = noticesOf(rows)
+    for (const { text, values } of [
+      ...this.#evidence.statementsOf(rows),
+      ...this.#writer.collect(rows),
+      ...(notices.length === 0 ? [] : [notifyQuery(notices)]),
+    ])
       await tx.executeQuery(CompiledQuery.raw(text, values as unknown[]))
     if (rows.length > 0) this.#options.beforeCommit?.()
   }

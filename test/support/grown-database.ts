@@ -69,9 +69,11 @@ const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, 
 
 const actionsSql = (marketId: number, actions: number): string => `
   insert into batches (market_id, batch_id, as_of, price, lo, hi, volume, demand, supply, rule, parts, oracle_price, oracle_at,
-      oracle_signatures, maker_fee, taker_fee, inputs, status, created_at)
-    select ${marketId}, n, n, 1000, 900, 1100, 10, 10, 10, 'balanced', 1, 100000000000000000000, n, ${noise(64)}, 0, 0, '{}', 'SETTLED', n
+      oracle_signatures, maker_fee, taker_fee, status, created_at)
+    select ${marketId}, n, n, 1000, 900, 1100, 10, 10, 10, 'balanced', 1, 100000000000000000000, n, ${noise(64)}, 0, 0, 'SETTLED', n
     from generate_series(1, ${actions}) n;
+  insert into batch_inputs (market_id, batch_id, as_of, inputs)
+    select ${marketId}, n, n, '{}' from generate_series(1, ${actions}) n;
   insert into actions (market_id, queue_no, kind, batch_id, part, as_of, status, action_id, relayer, nonce, created_at)
     select ${marketId}, n, 'settle_part', n, 1, n, 'MINED', n, '${GROWN_RELAYER}', n - 1, n from generate_series(1, ${actions}) n;
   insert into relayers (address, chain_id, lane, next_nonce) values ('${GROWN_RELAYER}', ${GROWN_CHAIN}, 'm${marketId}', ${actions});
@@ -103,7 +105,15 @@ const faucetSql = (accounts: number, first: number): string => `
 
 const GROWN_TABLES = [
   ...['orders', 'fills', 'positions', 'read.orders', 'read.fills', 'read.positions', 'read.balances'],
-  ...['batches', 'actions', 'relayer_transactions', 'chain_blocks', 'journal', 'faucet_requests'],
+  ...[
+    'batches',
+    'batch_inputs',
+    'actions',
+    'relayer_transactions',
+    'chain_blocks',
+    'journal',
+    'faucet_requests',
+  ],
 ]
 
 /** Fills the database for a listed market. The user ids of the generated accounts are consecutive; returns the first. */

@@ -174,7 +174,7 @@ describe('GET /v0/auctions/:market_id/:batch_id/proof', () => {
   })
 
   it('when the inputs of a batch have been deleted, its proof is not available and its commitments still are', async () => {
-    await exchange.db.updateTable('batches').set({ inputs: null }).where('batch_id', '=', batch).execute()
+    await exchange.db.deleteFrom('batch_inputs').where('batch_id', '=', batch).execute()
     const { status, body } = await read()
     expect([status, body.details.code]).to.deep.equal([404, 'PROOF_NOT_AVAILABLE'])
     expect((await commitmentOf(bob, 'bid')).status).to.equal(200)

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'mocha'
 import { type Authenticate, createAuthenticator } from '../../../api/auth/authenticator.ts'
 import { createApiKey } from '../../../api/auth/credentials.ts'
 import { createKeyUses } from '../../../api/auth/key-uses.ts'
-import { BUCKETS } from '../../../api/http/access.ts'
+import { BUCKETS } from '../../../api/http/buckets.ts'
 import type { Notifications } from '../../../api/ports.ts'
 import { createLogger } from '../../../service/logger.ts'
 import {

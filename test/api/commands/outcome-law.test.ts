@@ -2,12 +2,14 @@
  * Once a command may have been executed, no later answer says that it was not. Random attempts at the same commands, over two api processes,
  * while reads, locks, parameters and the database fail; the rows of the database judge every answer.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { perpetual } from '../../support/markets.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { type CutProxy, startProxy } from '../../support/proxy.ts'
+import { emptyRedis, ON_REDIS, redisUrl } from '../../support/redis.ts'
 import {
   type Answer,
   createUser,
@@ -205,6 +207,42 @@ describe('the outcome of repeated commands', () => {
     expect(error.details).to.include({ outcome: 'placed', order_hash: hash })
   })
 
+  /** Sends a placement, runs `work` while it waits for its rows, and returns what that has answered. */
+  async function whileWaiting(body: object, work: () => Promise<Answer>): Promise<Answer> {
+    const waiting: Promise<Answer>[] = []
+    const during = await exchange.db.transaction().execute(async (tx) => {
+      await tx.selectFrom('shards').select('head').where('shard', '=', 'm1').forUpdate().execute()
+      waiting.push(exchange.send(alice, 'POST', '/v0/orders', body))
+      while (!(await isAnyWaiting())) await sleep(10)
+      return work()
+    })
+    expect((await Promise.all(waiting)).map(({ status }) => status)).to.deep.equal([200])
+    return during
+  }
+
+  async function isAnyWaiting(): Promise<boolean> {
+    const { rows } = (await sql(
+      'select from pg_locks l join pg_stat_activity a using (pid) where not l.granted and a.datname = current_database()',
+    )) as { rows: unknown[] }
+    return rows.length > 0
+  }
+
+  for (const fault of ['signature', 'leverage'] as const)
+    it(`when an order waits for its rows, another api that refuses it (${fault}) does not say that it is not placed`, async () => {
+      const { body } = signedBody(alice)
+      const refused = await whileWaiting(body, () =>
+        hurried.send(alice, 'POST', '/v0/orders', sent(fault, body)),
+      )
+      expect(refused.body.details.outcome, JSON.stringify(refused.body)).to.equal('unknown')
+    })
+
+  it('when an order waits for its rows, a cancel at another api does not miss it', async () => {
+    const { body, hash } = signedBody(alice)
+    const refused = await whileWaiting(body, () => hurried.cancel(alice, hash))
+    expect([refused.status, refused.body.details.outcome]).to.deep.equal([408, 'unknown'])
+    expect((await exchange.cancel(alice, hash)).body.cancelled).to.equal(true)
+  })
+
   it('when an order was never placed, a refusal says so', async () => {
     const { body } = signedBody(alice, { market: perpetual })
     for (const fault of ['signature', 'leverage', 'lock'] as const) {
@@ -216,4 +254,60 @@ describe('the outcome of repeated commands', () => {
       if (answer.status !== 200) expect(answer.body.details.outcome, fault).to.be.oneOf(possible)
     }
   })
+})
+
+describe(`the outcome of commands while Redis is lost ${ON_REDIS}`, () => {
+  const url = redisUrl(11)
+  let proxy: CutProxy
+  let exchange: ExchangeFixture
+  /** Counts its limits by itself. */
+  let other: ExchangeFixture
+  let alice: User
+
+  before(async function () {
+    if (url === null) return this.skip()
+    ;(await emptyRedis(url)).disconnect()
+    proxy = await startProxy(url)
+    exchange = await startExchange({ REDIS_URL: proxy.url })
+    other = await startSecondApi(exchange)
+    alice = await createUser(exchange.db, 'alice')
+  })
+  after(async () => {
+    if (url === null) return
+    await other.stop()
+    await exchange.stop()
+    await proxy.cut()
+  })
+
+  /** Redis is lost after it has received the count of this request, whose answer it does not send. */
+  async function losing(work: () => Promise<Answer>): Promise<Answer> {
+    proxy.cutAt('clearbatch-limit-', 'after')
+    const answer = await work()
+    await proxy.cut()
+    return answer
+  }
+
+  const stepOf = { placed: 0, refused: 1, cancelled: 2 } as const
+
+  for (const lost of Object.keys(stepOf) as (keyof typeof stepOf)[])
+    it(`when Redis is lost while an order is ${lost}, no answer says that it was not`, async () => {
+      const { body, hash } = signedBody(alice)
+      const steps: (() => Promise<Answer>)[] = [
+        () => exchange.send(alice, 'POST', '/v0/orders', body),
+        () => exchange.send(alice, 'POST', '/v0/orders', { ...body, leverage: 1_000_000 }),
+        () => exchange.cancel(alice, hash),
+      ]
+      const answers: Answer[] = []
+      for (const [at, step] of steps.entries())
+        answers.push(await (at === stepOf[lost] ? losing(step) : step()))
+      const [placed, refused, cancelled] = answers
+      expect([placed?.status, placed?.body.is_duplicate]).to.deep.equal([200, false])
+      expect(refused?.body.details).to.include({ code: 'LEVERAGE_CAP', outcome: 'unknown' })
+      expect([cancelled?.status, cancelled?.body.cancelled]).to.deep.equal([200, true])
+      for (const api of [exchange, other]) {
+        expect((await api.send(alice, 'POST', '/v0/orders', body)).body.is_duplicate).to.equal(true)
+        expect((await api.cancel(alice, hash)).body.is_duplicate).to.equal(true)
+      }
+      await proxy.restore()
+    })
 })

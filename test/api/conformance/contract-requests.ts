@@ -197,6 +197,15 @@ export const PLACEMENTS: readonly PlacementRow[] = [
     {},
     { post_only: true, time_in_force: 'ioc' },
   ),
+  row('a bracket_id', ok, {}, { bracket_id: 4_294_967_295 }),
+  row('bracket_id 0', no('INVALID_FIELD', 'bracket_id'), {}, { bracket_id: 0 }),
+  row('a bracket_id that is a string', no('INVALID_FIELD', 'bracket_id'), {}, { bracket_id: '7' }),
+  row('a bracket_id above 2^32 - 1', no('INVALID_FIELD', 'bracket_id'), {}, { bracket_id: 4_294_967_296 }),
+  row('a builder label', ok, {}, { builder: 'a-terminal-2' }),
+  row('a builder of 33 characters', no('INVALID_FIELD', 'builder'), {}, { builder: 'b'.repeat(33) }),
+  row('a builder with a capital letter', no('INVALID_FIELD', 'builder'), {}, { builder: 'Terminal' }),
+  row('an empty builder', no('INVALID_FIELD', 'builder'), {}, { builder: '' }),
+  row('a builder that is not a string', no('INVALID_FIELD', 'builder'), {}, { builder: 7 }),
   missing('salt'),
   row('a salt that is a number', no('INVALID_FIELD', 'salt'), {}, { salt: 5 }),
   row('a salt just below 2^53', ok, { salt: 2n ** 53n - 1n }),
@@ -265,6 +274,12 @@ const replace = (id: string, expected: Expected, body: CommandRow['body']): Comm
   expected,
   body,
 })
+const close = (id: string, expected: Expected, body: CommandRow['body']): CommandRow => ({
+  id: `a close has ${id}`,
+  path: '/v0/positions/close',
+  expected,
+  body: { market_id: 1, side: 'SHORT', quantity: 1, salt: '5', signature: '0x', ...body },
+})
 const REASON = { longest: 'r'.repeat(200), tooLong: 'r'.repeat(201) }
 
 export const COMMANDS: readonly CommandRow[] = [
@@ -293,6 +308,12 @@ export const COMMANDS: readonly CommandRow[] = [
   replaced('an empty list of orders', no('INVALID_FIELD', 'orders'), { orders: [] }),
   replaced('items that are refused alone', ok),
   replaced('an unknown field', no('UNKNOWN_FIELD', 'replacements'), { replacements: [] }),
+  close('a price', no('UNKNOWN_FIELD', 'price'), { price: 1000 }),
+  close('time_in_force', no('UNKNOWN_FIELD', 'time_in_force'), { time_in_force: 'ioc' }),
+  close('a limit order', no('CLOSE_NOT_MARKET', 'order_type'), { order_type: 'LIMIT' }),
+  close('reduce_only false', no('CLOSE_NOT_REDUCE_ONLY', 'reduce_only'), { reduce_only: false }),
+  close('no salt', no('MISSING_FIELD', 'salt'), { salt: undefined }),
+  close('a signature of another form', no('SIGNATURE_FORMAT', 'signature'), {}),
   replace('no order', no('MISSING_FIELD', 'order'), { cancel: { order_hash: HASH } }),
   replace('no cancel', no('MISSING_FIELD', 'cancel'), { order: '$order' }),
   replace('an order_hash of no order', no('ORDER_NOT_FOUND', 'order_hash', 404), {

@@ -107,6 +107,7 @@ describe('the OpenAPI description', () => {
     expect(codesAt('/v0/orders', 'post', 401)).to.include('API_KEY_UNKNOWN')
     expect(codesAt('/v0/orders', 'post', 403)).to.deep.equal(['READ_ONLY_KEY', 'ADDRESS_NOT_ALLOWED'])
     expect(codesAt('/v0/orders', 'post', 409)).to.deep.equal([
+      'BRACKET_TAKEN',
       'ORDER_FLAGS_DIFFER',
       'CLIENT_ORDER_ID_USED',
       'SALT_USED',

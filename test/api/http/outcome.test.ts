@@ -31,6 +31,7 @@ const COMMANDS = [
   'POST /v0/orders/place/batch',
   'POST /v0/orders/replace',
   'POST /v0/orders/replace/batch',
+  'POST /v0/positions/close',
   'POST /v0/session-keys/relay',
 ]
 const HASH = `0x${'ab'.repeat(32)}`

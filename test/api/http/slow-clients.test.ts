@@ -36,6 +36,7 @@ describe('slow clients', function () {
       FAUCET_WAIT_MS: '1',
       RELAY_WAIT_MS: '1',
       ADJUSTMENT_WAIT_MS: '1',
+      HISTORY_WAIT_MS: '1',
     })
     alice = await createUser(exchange.db, 'alice')
     await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })

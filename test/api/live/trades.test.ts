@@ -13,7 +13,11 @@ const fill = (place: number, changes: Partial<FeedFill>): FeedFill => ({
   ...{ user_id: 1, side: 'LONG', price: 10, steps: 2, taker_steps: 1, protection_price: null, forced: false },
   ...{ fee: null, realized_pnl: null, available_margin_delta: null, status: 'MATCHED' },
   ...{ tx_hash: null, block: null, action_id: null, matched_at: 1_000, submitted_at: null, mined_at: null },
-  ...{ confirmed_at: null, failed_at: null, failure: null, updated_at: 1_000 },
+  confirmed_at: null,
+  failed_at: null,
+  failure: null,
+  updated_at: 1_000,
+  builder: null,
   ...changes,
 })
 

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { createTableProgress } from '../../../api/commands/table-progress.ts'
 import { createCompleteness, type ReadScope } from '../../../api/read-after/completeness.ts'
 import { createReadAfter, type ReadAfter } from '../../../api/read-after/read-after.ts'
 import { createNotifications } from '../../../db/notifications.ts'
@@ -39,7 +40,11 @@ describe('a new projection', () => {
     notifications = createNotifications(test.url, 'test')
     const completeness = createCompleteness(reader.db, clock)
     const limits = { readAfterWaitMs: 10_000, readAfterWaiters: 10, readAfterPollMs: 60_000 }
-    readAfter = createReadAfter({ db: test.db, clock, notifications, completeness, onStale() {} }, limits)
+    const tables = createTableProgress(test.db)
+    readAfter = createReadAfter(
+      { db: test.db, clock, notifications, completeness, tables, onStale() {} },
+      limits,
+    )
     await notifications.start()
   })
   after(async () => {

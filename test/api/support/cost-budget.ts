@@ -1,7 +1,8 @@
 /** How much processor time the limits of a client allow. */
 
 import { readConfig } from '../../../api/config.ts'
-import type { Bucket } from '../../../api/http/access.ts'
+import type { Bucket } from '../../../api/http/buckets.ts'
+import { shareOf, UNITS_ON_CHAIN } from '../../../api/http/cost-budget.ts'
 import { apiEnv } from './exchange-fixture.ts'
 
 /** Processor time of a bare recovery on the machine of the reference, microseconds. */
@@ -23,4 +24,8 @@ export const DEFAULTS = readConfig(
 export const LIMITS = DEFAULTS.limits
 
 /** Recoveries that one request of the limit may take. */
-export const budgetOf = (bucket: Bucket): number => (SHARE * 1e6) / LIMITS[bucket] / REFERENCE_US
+export const budgetOf = (bucket: Bucket): number =>
+  (shareOf(bucket) * SHARE * 1e6) / LIMITS[bucket] / REFERENCE_US
+
+/** Recoveries that one request may take which is limited by what it costs on the chain. A second has a million units. */
+export const BUDGET_ON_CHAIN = (SHARE * UNITS_ON_CHAIN) / REFERENCE_US

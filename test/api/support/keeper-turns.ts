@@ -1,6 +1,6 @@
 /** What keeper and indexer do with the orders of an exchange, without a chain. */
 import type { MarketSpec } from '../../../domain/market/market.ts'
-import { createAuction, createMarketMemory } from '../../keeper/support/engine-turns.ts'
+import { createAuction, createMarketMemory, createMarks } from '../../keeper/support/engine-turns.ts'
 import { MarketFixture, RULES, realClock } from '../../keeper/support/market-fixture.ts'
 import { mineOldestPart } from '../../keeper/support/mine-part.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -16,6 +16,13 @@ export async function runAuction(exchange: ExchangeFixture, spec = perpetual): P
   const batch = await createAuction(fixture.turnPorts(), spec, memory).run()
   await exchange.project()
   return batch
+}
+
+/** Publishes the mark, which triggers conditional orders. */
+export async function updateMarks(exchange: ExchangeFixture, spec = perpetual): Promise<void> {
+  const fixture = fixtureOf(exchange, spec)
+  await createMarks(fixture.turnPorts(), spec, createMarketMemory({ ...RULES, kind: spec.kind })).update()
+  await exchange.project()
 }
 
 /** Mines the oldest part that waits. */

@@ -1,0 +1,96 @@
+/**
+ * One budget for all limits of an account together: a request takes the part of a second that its own limit implies, for example a read a
+ * fiftieth at 50 reads per second. Since each limit alone allows a quarter of one core (`test/api/http/cost.test.ts`), so do all together.
+ * The accounts of an address share a few such budgets.
+ */
+import type { Limits } from '../config.ts'
+import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
+import type { Bucket } from './buckets.ts'
+
+/** Units of a budget per second. */
+const UNITS = 1_000_000
+/** Part of a budget that only cancels may use: other requests must not keep an account from cancelling. */
+const RESERVED_FOR_CANCELS = 0.05
+const SHARED = 1 - RESERVED_FOR_CANCELS
+
+/** Units of requests that are limited by what they cost on the chain: they take about the processor time of a read. */
+export const UNITS_ON_CHAIN = UNITS / 50
+const ON_CHAIN: ReadonlySet<Bucket> = new Set(['faucet', 'relays', 'adjustments'])
+
+/** Part of the budget that the limit may use. */
+export const shareOf = (bucket: Bucket): number => (bucket === 'cancels' ? 1 : SHARED)
+
+/** A limit can still be used to the full by itself. */
+const unitsOf = (limits: Limits, bucket: Bucket): number =>
+  ON_CHAIN.has(bucket)
+    ? UNITS_ON_CHAIN
+    : Math.max(1, Math.floor((UNITS * shareOf(bucket)) / Math.max(1, limits[bucket])))
+
+/** Whose budget is used: the account, or the address of a request without one, and the network of the address. */
+export interface Payer {
+  readonly account: string
+  readonly network: string
+}
+
+/** A budget that a request takes a part of. */
+interface Part {
+  readonly key: string
+  readonly units: number
+  /** Units of a window. */
+  readonly most: number
+}
+
+export interface CostBudgets {
+  readonly windowMs: number
+  /**
+   * The parts of an account's and its address's budget that so many requests of the limit take. None for `auth`: a stolen API key must not use up
+   * the challenges and rotations by which the owner's identity token replaces it.
+   */
+  partsOf(bucket: Bucket, payer: Payer, requests?: number): readonly Part[]
+  /** The budget of the account without the part that only cancels may use. */
+  accountBudget(payer: Payer): Pick<Part, 'key' | 'most'>
+}
+
+const keyOfAccount = (account: string): string => `cost:${account}`
+
+export function createCostBudgets(limits: Limits): CostBudgets {
+  const ofWindow = UNITS * limits.windowSeconds
+  const ofAddress = ofWindow * limits.accounts
+  return {
+    windowMs: limits.windowSeconds * 1000,
+    partsOf(bucket, { account, network }, requests = 1) {
+      if (bucket === 'auth') return []
+      const units = unitsOf(limits, bucket) * requests
+      const share = shareOf(bucket)
+      return [
+        { key: keyOfAccount(account), units, most: share * ofWindow },
+        { key: `cost-address:${network}`, units, most: share * ofAddress },
+      ]
+    },
+    accountBudget: ({ account }) => ({ key: keyOfAccount(account), most: SHARED * ofWindow }),
+  }
+}
+
+export const isWithin = ({ most }: Part, { current }: CountedRequests): boolean => current <= most
+
+/** A budget as the number of requests that it allows. */
+export const nearestOfPart = ({ units, most }: Part, { current, ttl }: CountedRequests): NearestLimit => ({
+  max: Math.floor(most / units),
+  remaining: Math.max(0, Math.floor((most - current) / units)),
+  resetS: Math.ceil(ttl / 1000),
+})
+
+/** Counts a part unless the budget lacks it. */
+export const take = (count: CountRequest, { key, units, most }: Part, windowMs: number) =>
+  count(key, windowMs, units, most)
+
+/** Counts what a request has cost beyond its first part. What exceeds the budget is forgotten: it would use up the part reserved for cancels. */
+export async function takeAfterwards(
+  { count, read }: { readonly count: CountRequest; readonly read: CountRequest },
+  { key, units, most }: Part,
+  windowMs: number,
+): Promise<void> {
+  const { current } = await read(key, windowMs)
+  const rest = Math.min(units, most - current)
+  if (rest > 0) await count(key, windowMs, rest, most)
+}
