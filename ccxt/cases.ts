@@ -4,6 +4,8 @@ export interface StaticCase {
   readonly method: string
   readonly description: string
   readonly input: readonly unknown[]
+  /** Answers to requests that the method sends before the recorded one. */
+  readonly answers?: readonly unknown[]
 }
 
 /** The key of `docs/signing-vectors.json`; no account has it. */
@@ -24,6 +26,45 @@ const call = (method: string, description: string, ...input: unknown[]): StaticC
 
 /** A salt of its own makes the signature the same at every run. */
 const SALT = { salt: 1838589123456789 }
+
+/** An answer of the exchange about a position. */
+const OPEN_LONG = {
+  user_id: 7,
+  market_id: 1,
+  symbol: 'BTC-PERP',
+  side: 'LONG',
+  leverage: 5,
+  adl_rank: 1,
+  size: 0.25,
+  size_e18_raw: '250000000000000000',
+  pending_size: 0,
+  pending_size_e18_raw: '0',
+  entry_price: 60000,
+  entry_price_e18_raw: '60000000000000000000000',
+  entry_notional: 15000,
+  entry_notional_e18_raw: '15000000000000000000000',
+  margin: 3000,
+  margin_e18_raw: '3000000000000000000000',
+  mark_price: 61000,
+  mark_price_e18_raw: '61000000000000000000000',
+  oracle_price: 61000,
+  oracle_price_e18_raw: '61000000000000000000000',
+  unrealized_pnl: 250,
+  unrealized_pnl_e18_raw: '250000000000000000000',
+  notional: 15250,
+  notional_e18_raw: '15250000000000000000000',
+  margin_ratio: 0.2131,
+  margin_ratio_e18_raw: '213100000000000000',
+  liquidation_price: 49500,
+  liquidation_price_e18_raw: '49500000000000000000000',
+  bankruptcy_price: 48000,
+  bankruptcy_price_e18_raw: '48000000000000000000000',
+  realized_pnl: 0,
+  realized_pnl_e18_raw: '0',
+  fees: 0,
+  fees_e18_raw: '0',
+  updated_at: '2026-11-24T10:00:00.000Z',
+}
 
 export const REQUESTS: readonly StaticCase[] = [
   call('fetchTime', 'time'),
@@ -76,6 +117,11 @@ export const REQUESTS: readonly StaticCase[] = [
   call('createOrders', 'a batch', [
     { symbol: BTC, type: 'limit', side: 'buy', amount: 1, price: 60000, params: SALT },
   ]),
+  {
+    // The latest expiration of a market order follows the clock; an earlier one stays.
+    ...call('closePosition', 'a long, whole', BTC, undefined, { ...SALT, expirationSeconds: 1700000000 }),
+    answers: [{ positions: [OPEN_LONG] }],
+  },
   call('cancelOrder', 'by hash', `0x${'ab'.repeat(32)}`),
   call('cancelOrder', 'by label', '', BTC, { clientOrderId: 'mine' }),
   call('cancelOrders', 'two hashes', [`0x${'ab'.repeat(32)}`, `0x${'cd'.repeat(32)}`]),

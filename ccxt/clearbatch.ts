@@ -256,6 +256,7 @@ export default class clearbatch extends Exchange {
                         'orders/place/batch': 5,
                         'orders/replace': 1,
                         'orders/replace/batch': 5,
+                        'positions/close': 1,
                         'orders/cancel/by-hash/{order_hash}': 1,
                         'orders/cancel/by-client-id/{client_order_id}': 1,
                         'orders/cancel/batch': 5,
@@ -327,6 +328,11 @@ export default class clearbatch extends Exchange {
                     'ORDER_EXPIRED': InvalidOrder,
                     'EXPIRATION_RANGE': InvalidOrder,
                     'REDUCE_ONLY_REQUIRED': InvalidOrder,
+                    'BRACKET_NOT_ALLOWED': InvalidOrder,
+                    'BRACKET_MISMATCH': InvalidOrder,
+                    'BRACKET_TAKEN': InvalidOrder,
+                    'CLOSE_NOT_MARKET': InvalidOrder,
+                    'CLOSE_NOT_REDUCE_ONLY': InvalidOrder,
                     'REDUCE_ONLY_NO_POSITION': InvalidOrder,
                     'PRICE_BAND': InvalidOrder,
                     'ORDER_FORCED': InvalidOrder,
@@ -1131,7 +1137,11 @@ export default class clearbatch extends Exchange {
         if (postOnly) {
             request['post_only'] = true;
         }
-        const own = [ 'timeInForce', 'postOnly', 'stopLossPrice', 'takeProfitPrice', 'triggerPrice', 'stopPrice', 'reduceOnly', 'expirationSeconds', 'leverage', 'salt', 'clientOrderId' ];
+        const bracketId = this.safeInteger (params, 'bracketId');
+        if (bracketId !== undefined) {
+            request['bracket_id'] = bracketId;
+        }
+        const own = [ 'timeInForce', 'postOnly', 'bracketId', 'stopLossPrice', 'takeProfitPrice', 'triggerPrice', 'stopPrice', 'reduceOnly', 'expirationSeconds', 'leverage', 'salt', 'clientOrderId' ];
         return this.extend (request, this.omit (params, own));
     }
 
@@ -1266,7 +1276,12 @@ export default class clearbatch extends Exchange {
             throw new OperationRejected (this.id + ' closePosition() found no position in ' + symbol);
         }
         const closing = (position['side'] === 'long') ? 'sell' : 'buy';
-        return await this.createOrder (symbol, 'market', closing, position['contracts'], undefined, this.extend ({ 'reduceOnly': true, 'leverage': position['leverage'] }, params));
+        const amount = this.safeNumber (params, 'amount', position['contracts']);
+        const terms = this.extend ({ 'reduceOnly': true, 'leverage': position['leverage'] }, this.omit (params, 'amount'));
+        const request = this.createOrderRequest (symbol, 'market', closing, amount, undefined, terms);
+        // the exchange closes at most the position that the auction finds
+        const response = this.rememberWrite (await this.privatePostPositionsClose (request));
+        return this.parseOrder (this.safeDict (response, 'order'));
     }
 
     async fetchOrder (id: string, symbol: Str = undefined, params = {}): Promise<Order> {

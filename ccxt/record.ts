@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type CcxtClass, type CcxtExchange, loadClass } from './build.ts'
-import { REQUESTS, RESPONSES, STATIC_CREDENTIALS } from './cases.ts'
+import { REQUESTS, RESPONSES, STATIC_CREDENTIALS, type StaticCase } from './cases.ts'
 
 const FOLDER = join(import.meta.dirname, 'static')
 const [stackFile] = process.argv.slice(2)
@@ -26,10 +26,12 @@ interface Call {
 }
 
 /** The request that the method sends; nothing reaches an exchange. */
-async function requestOf(exchange: CcxtExchange, method: string, input: readonly unknown[]): Promise<Call> {
+async function requestOf(exchange: CcxtExchange, { method, input, answers = [] }: StaticCase): Promise<Call> {
   let sent: Call | undefined
+  const left = [...answers]
   exchange.fetch = async (url, _method, _headers, body) => {
     sent = { url, body }
+    if (left.length > 0) return left.shift()
     throw new Error('recorded')
   }
   await exchange[method]?.(...input).catch(() => {})
@@ -39,11 +41,12 @@ async function requestOf(exchange: CcxtExchange, method: string, input: readonly
 
 async function recordRequests(Clearbatch: CcxtClass, markets: unknown) {
   const entries = []
-  for (const { method, description, input } of REQUESTS) {
+  for (const request of REQUESTS) {
+    const { method, description, input, answers } = request
     const exchange = new Clearbatch(STATIC_CREDENTIALS)
     exchange.setMarkets(markets)
-    const { url, body } = await requestOf(exchange, method, input)
-    entries.push({ description, method, url, input, output: body ?? null })
+    const { url, body } = await requestOf(exchange, request)
+    entries.push({ description, method, url, input, ...(answers && { answers }), output: body ?? null })
   }
   return byMethod(entries)
 }

@@ -107,6 +107,18 @@ const ACCOUNT_READS: readonly Command[] = [
     example: 'clearbatch account pnl --interval 1h --limit 24',
     load: async () => (await import('./commands/account.ts')).pnl,
   }),
+  command('account equity', {
+    help: 'List the equity by interval with what changed it, newest first',
+    flags: {
+      ...RANGE,
+      interval: oneOf(['1h', '1d'], 'length of an interval (default 1d)'),
+      market: text('<symbol>', 'only what this market contributes'),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch account equity --interval 1h --limit 24',
+    load: async () => (await import('./commands/account.ts')).equity,
+  }),
   command('account fills', {
     help: 'List the fills of all orders, newest first',
     flags: {

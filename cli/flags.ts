@@ -38,6 +38,7 @@ export const SIZE = {
 /** Flags of limit orders that are not signed. */
 export const FLAGS = {
   tif: oneOf(TIMES_IN_FORCE, 'ioc: take part in one auction, then end (default gtc)'),
+  builder: text('<label>', 'the program that has built the order: a-z, 0-9 and hyphens, at most 32'),
   'post-only': toggle('reject the order if it crosses an earlier limit order'),
 } as const
 
@@ -48,6 +49,7 @@ export const ORDER = {
   trigger: decimal('trigger price of a conditional order'),
   expires: wholeNumber('seconds until the order expires (default: never; market orders 60)', { least: 1 }),
   label: text('<text>', 'your label, unique among live orders'),
+  bracket: wholeNumber('number of its bracket: entry and exits end together', { least: 1 }),
   ...FLAGS,
 } as const
 

@@ -1,4 +1,5 @@
 /** All commands of traders, in the order of help. Those of the repository are in `repository/table.ts`. */
+import { HISTORY_KINDS } from '../domain/market-data/history-kind.ts'
 import { decimal, oneOf, required, text, toggle, wholeNumber, withDefault } from '../service/command-line.ts'
 import { ACCOUNT, AUTH } from './account-table.ts'
 import { type Command, command } from './command.ts'
@@ -11,6 +12,18 @@ const CHECKS: readonly Command[] = [
     mcp: true,
     example: 'clearbatch announcements',
     load: async () => (await import('./commands/market.ts')).announcements,
+  }),
+  command('builders', {
+    help: 'List volume, fills and orders by builder and day, largest volume first',
+    flags: {
+      day: text('<day>', 'a day in UTC such as 2026-11-22 (default the current day)'),
+      builder: text('<label>', 'the days of this builder, newest first'),
+      limit: withDefault(wholeNumber('most rows', { least: 1, most: 1000 }), 20),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch builders --builder my-terminal',
+    load: async () => (await import('./commands/market.ts')).builders,
   }),
   command('status', {
     help: 'Show whether the exchange works, and its markets',
@@ -175,7 +188,7 @@ const ORDERS: readonly Command[] = [
     load: async () => (await import('./commands/order.ts')).scale,
   }),
   command('bracket', {
-    help: 'Place an entry with take profit and stop loss, all or none',
+    help: 'Place an entry with take profit and stop loss, all or none; the exits wait for the entry and end together',
     flags: {
       ...SIZE,
       ...PREVIEW,
@@ -195,6 +208,7 @@ const ORDERS: readonly Command[] = [
     flags: {
       market: text('<symbol>', 'the position in this market'),
       all: toggle('every position'),
+      quantity: decimal('with --market: close at most this much (default: the whole position)'),
       ...PREVIEW,
     },
     kind: 'trade',
@@ -226,6 +240,28 @@ const DATA: readonly Command[] = [
     example:
       'clearbatch data download fills --market BTC-PERP --from 2026-11-21 --to 2026-11-22 --output fills.csv.gz',
     load: async () => (await import('./commands/data.ts')).download,
+  }),
+  command('history list', {
+    help: 'List the files of the public history, one per kind, market and day, newest first',
+    flags: {
+      kind: oneOf(HISTORY_KINDS, 'only files of this kind'),
+      market: text('<symbol>', 'only files of this market'),
+      from: text('<day>', 'only this day and later ones, such as 2026-11-22'),
+      to: text('<day>', 'only days before this one'),
+      limit: withDefault(wholeNumber('most files', { least: 1, most: 1000 }), 20),
+    },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch history list --market BTC-PERP --kind fills',
+    load: async () => (await import('./commands/history.ts')).list,
+  }),
+  command('history get', {
+    help: 'Download a file of the public history, and check its digest',
+    positionals: '<fills|auctions|candles|funding> <day>',
+    flags: { ...MARKET, output: required(text('<file>', 'file to write, .csv.gz')) },
+    kind: 'tool',
+    example: 'clearbatch history get fills 2026-11-21 --market BTC-PERP --output fills.csv.gz',
+    load: async () => (await import('./commands/history.ts')).get,
   }),
   command('batch show', {
     help: 'Print the proof of a batch',

@@ -1,7 +1,7 @@
 /** Reads of one account: balance, positions, liquidations, and the fills and events of all its orders. */
 
 import type { HttpSession } from './http-session.ts'
-import type { ProfitPage, RecordedPosition } from './position-history.ts'
+import type { EquityPage, ProfitPage, RecordedPosition } from './position-history.ts'
 import {
   bookmarkQuery,
   type ListOptions,
@@ -126,6 +126,14 @@ export class Account {
   ) {
     const query = { ...rangeQuery(options), interval: options.interval, market_id: options.marketId }
     return this.#http.get<ProfitPage>('/v0/account/pnl', query)
+  }
+
+  /** The account's equity by interval, newest first, or what one market contributes to it. Default interval: 1d. */
+  async equityPage(
+    options: RangeOptions & { readonly interval?: '1h' | '1d'; readonly marketId?: number } = {},
+  ) {
+    const query = { ...rangeQuery(options), interval: options.interval, market_id: options.marketId }
+    return this.#http.get<EquityPage>('/v0/account/equity', query)
   }
 
   /** The account's withdrawals with their status, newest first, and what of them is pending. */

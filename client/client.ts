@@ -4,7 +4,7 @@ import { Adjustments } from './adjustments.ts'
 import type { Authorization } from './authorization.ts'
 import { Bank } from './bank.ts'
 import type { ClearbatchError } from './errors.ts'
-import { createHttpSession, type HttpOptions } from './http-session.ts'
+import { createHttpSession, type HttpOptions, type HttpSession } from './http-session.ts'
 import { LiveFeed } from './live/live-feed.ts'
 import { MarginNonces } from './margin-nonces.ts'
 import { MarketData } from './market-data.ts'
@@ -42,6 +42,8 @@ export interface ClientOptions {
 
 export class Client {
   readonly marketData: MarketData
+  /** For classes that are no part of the core, such as `PublicHistory`. */
+  readonly http: HttpSession
   readonly account: Account
   readonly orders: Orders
   readonly positions: Positions
@@ -65,6 +67,7 @@ export class Client {
       authorization,
     })
     this.marketData = new MarketData(http)
+    this.http = http
     this.account = new Account(http, address)
     const signer = options.orderSigner === undefined ? owner : toSigner(options.orderSigner)
     this.adjustments = new Adjustments({

@@ -31,14 +31,25 @@ export interface HttpRequest {
   readonly identity?: string | undefined
   /** The form of the response; JSON by default. Another one is returned as text. */
   readonly accept?: string
+  /** The response is a `FileResponse`. */
+  readonly isFile?: true
   /** Instead of that of the session, for responses that are long. */
   readonly timeoutMs?: number
+  /** Likewise, of all attempts together. */
+  readonly budgetMs?: number
+}
+
+export interface FileResponse {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly etag: string | null
 }
 
 export interface HttpSession {
   /** Returns the parsed body of the first successful response. Throws `ClearbatchError`. */
   send<Response>(request: HttpRequest): Promise<Response>
   get<Response>(path: string, query?: Query): Promise<Response>
+  /** `budgetMs`: for the file to be made and sent. */
+  file(path: string, budgetMs: number): Promise<FileResponse>
   /** Only for idempotent commands. */
   post<Response>(path: string, body: unknown, identity?: string): Promise<Response>
 }
@@ -53,7 +64,7 @@ export function createHttpSession(options: HttpOptions): HttpSession {
   const credential = new Credential(options.authorization)
 
   async function send<Response>(request: HttpRequest): Promise<Response> {
-    const deadline = now() + (options.budgetMs ?? 15_000)
+    const deadline = now() + (request.budgetMs ?? options.budgetMs ?? 15_000)
     const attempts = new CommandAttempts(outcomes, request.identity)
     let isRenewed = false
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -77,6 +88,16 @@ export function createHttpSession(options: HttpOptions): HttpSession {
   return {
     send,
     get: (path, query = {}) => send({ method: 'GET', path, query, idempotent: true }),
+    file: (path, budgetMs) =>
+      send({
+        method: 'GET',
+        path,
+        idempotent: true,
+        accept: '*/*',
+        isFile: true,
+        timeoutMs: budgetMs,
+        budgetMs,
+      }),
     post: (path, body, identity) => send({ method: 'POST', path, body, idempotent: true, identity }),
   }
 }
@@ -99,6 +120,10 @@ async function attempt(
       signal: AbortSignal.timeout(request.timeoutMs ?? options.timeoutMs ?? 10_000),
       body: request.body === undefined ? null : JSON.stringify(request.body),
     })
+    if (request.isFile && response.ok) {
+      const bytes = new Uint8Array(await response.arrayBuffer())
+      return { body: { bytes, etag: response.headers.get('etag') } }
+    }
     const body = parse(await response.text())
     if (response.ok) return { body }
     return errorOfResponse(response.status, body, response.headers.get('retry-after'))

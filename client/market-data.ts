@@ -14,6 +14,7 @@ import type {
   AnnouncementPage,
   Auction,
   BatchProof,
+  BuilderPage,
   FundingRate,
   Liquidation,
   Market,
@@ -137,6 +138,19 @@ export class MarketData {
     options: { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<AnnouncementPage> {
     return this.#http.get('/v0/announcements', { limit: options.limit, cursor: options.cursor })
+  }
+
+  /** The builders of a day (UTC; default the current one), largest volume first; with `builder` its days, newest first. */
+  async builders(
+    options: {
+      readonly day?: string
+      readonly builder?: string
+      readonly limit?: number
+      readonly cursor?: string
+    } = {},
+  ): Promise<BuilderPage> {
+    const { day, builder, limit, cursor } = options
+    return this.#http.get('/v0/builders', { day, builder, limit, cursor })
   }
 
   /** Fetched once: the addresses never change. */

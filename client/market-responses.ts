@@ -269,3 +269,16 @@ export interface ServiceStatus {
     readonly read_model_lag: number
   }[]
 }
+
+/** Volume, fills and orders of a builder on a day (UTC). */
+export interface BuilderDay extends Amounts<'volume'> {
+  readonly builder: string
+  readonly day: string
+  readonly fills: number
+  readonly orders: number
+}
+
+export interface BuilderPage {
+  readonly builders: readonly BuilderDay[]
+  readonly next_cursor: string | null
+}

@@ -15,6 +15,10 @@ export interface NewOrder extends OrderTerms {
   readonly timeInForce?: TimeInForce
   /** The order is rejected if it crosses an earlier limit order, and never pays the taker rate. Only for limit orders; not signed. */
   readonly postOnly?: boolean
+  /** Your number of a bracket in the market, from 1: its entry and its exits end together. Not signed. */
+  readonly bracketId?: number
+  /** Label of the program that has built the order: 1 to 32 lower-case letters, digits and hyphens. Public in sums; not signed. */
+  readonly builder?: string
   /**
    * Seconds from signing after which the order expires, in place of `expiration`. The signature of a cancelled or replaced order stays valid on the
    * chain until then: give quotes a short one.
@@ -54,6 +58,8 @@ export class OrderFactory {
     clientOrderId,
     timeInForce,
     postOnly,
+    bracketId,
+    builder,
     expiresInSeconds,
     ...terms
   }: NewOrder): Promise<OutgoingOrder> {
@@ -70,7 +76,13 @@ export class OrderFactory {
     })
     const signed = await sign(order, signer ?? missingOption('privateKey (or signer)'))
     // JSON leaves out what is undefined.
-    const unsigned = { client_order_id: clientOrderId, time_in_force: timeInForce, post_only: postOnly }
+    const unsigned = {
+      client_order_id: clientOrderId,
+      time_in_force: timeInForce,
+      post_only: postOnly,
+      bracket_id: bracketId,
+      builder,
+    }
     return { ...signed, body: { ...bodyOf(signed, market), ...unsigned } }
   }
 

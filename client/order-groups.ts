@@ -11,7 +11,7 @@ export interface BracketExit {
 }
 
 export interface Bracket {
-  /** Its label is also that of the exits, with `-tp` and `-sl` added. */
+  /** Its label is also that of the exits, with `-tp` and `-sl` added. Its `bracketId` links them; without one, a random number does. */
   readonly entry: Omit<NewOrder, 'type' | 'trigger' | 'reduceOnly'>
   readonly takeProfit?: BracketExit
   readonly stopLoss?: BracketExit
@@ -25,7 +25,7 @@ function exitOf(
   kind: 'TAKE_PROFIT' | 'STOP_LOSS',
   suffix: string,
 ): NewOrder {
-  const { marketId, side, quantity, leverage, clientOrderId } = entry
+  const { marketId, side, quantity, leverage, clientOrderId, bracketId } = entry
   return {
     marketId,
     side: opposite(side),
@@ -35,12 +35,17 @@ function exitOf(
     reduceOnly: true,
     ...(leverage === undefined ? {} : { leverage }),
     ...(price === undefined ? {} : { price }),
+    ...(bracketId === undefined ? {} : { bracketId }),
     ...(clientOrderId === undefined ? {} : { clientOrderId: `${clientOrderId}${suffix}` }),
   }
 }
 
-/** Throws if an exit is on the wrong side of the entry's price: it would be triggered at once. */
-export function bracketOrders(bracket: Bracket): readonly NewOrder[] {
+/** A random number for a bracket. */
+export const newBracketId = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] as number) || 1
+
+/** Throws if an exit is on the wrong side of the entry's price: it would be triggered as soon as the entry has matched. */
+export function bracketOrders(terms: Bracket, bracketId = newBracketId()): readonly NewOrder[] {
+  const bracket = { ...terms, entry: { bracketId, ...terms.entry } }
   const { entry, takeProfit, stopLoss } = bracket
   if (takeProfit === undefined && stopLoss === undefined)
     throw new RangeError('a bracket needs takeProfit, stopLoss, or both; received neither')

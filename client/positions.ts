@@ -1,10 +1,10 @@
 /** Closes the account's positions by reduce-only market orders. */
 import type { Account } from './account.ts'
 import type { Checked } from './batch-result.ts'
-import { fromE18 } from './decimals.ts'
+import { type Decimal, fromE18 } from './decimals.ts'
 import type { NewOrder } from './order-factory.ts'
 import type { Orders } from './orders.ts'
-import type { BatchPlacement, Placement, Position } from './responses.ts'
+import type { BatchPlacement, Position, PositionClose } from './responses.ts'
 
 export class Positions {
   readonly #account: Account
@@ -16,12 +16,16 @@ export class Positions {
   }
 
   /**
-   * Places a market order that closes the position, fills included that are not settled yet. Null if there is nothing to close. The next
-   * batches fill the order; a part beyond its protection price stays open and is closed by calling again.
+   * Closes the position, fills included that are not settled yet, or at most `quantity` of it. Null if there is nothing to close. The next
+   * auction fills the order; a part beyond its protection price stays open and is closed by calling again.
    */
-  async close(marketId: number): Promise<Placement | null> {
+  async close(
+    marketId: number,
+    { quantity }: { readonly quantity?: Decimal } = {},
+  ): Promise<PositionClose | null> {
     const [order] = closingOrders(await this.#account.positions({ marketId }))
-    return order === undefined ? null : this.#orders.place(order)
+    if (order === undefined) return null
+    return this.#orders.close(quantity === undefined ? order : { ...order, quantity })
   }
 
   /** Closes every position in one batch; each order is accepted or refused alone. Null if there is nothing to close. */

@@ -77,8 +77,11 @@ export type PlacedOrder = Amounts<
     readonly reduce_only: boolean
     readonly time_in_force: TimeInForce
     readonly post_only: boolean
+    /** Number of its bracket; null without one. */
+    readonly bracket_id: number | null
     /** Id of the order that it has replaced; null for a placement. */
     readonly replaces: string | null
+    readonly builder: string | null
     /** An order of a liquidation. It cannot be cancelled. */
     readonly forced: boolean
     readonly expiration_seconds: number
@@ -106,6 +109,8 @@ export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
     readonly block_number: number | null
     readonly created_at: string
     readonly updated_at: string
+    /** The builder's label of its order; null without one. */
+    readonly builder: string | null
   }
 
 export type Balance = Amounts<
@@ -154,6 +159,11 @@ export interface Placement extends ExpectedProtection {
   readonly balance: Balance
   readonly read_after: Bookmark
 }
+
+/** The placement of a close, and the position that it met. Null for a repetition long after the order has ended. */
+export interface PositionClose
+  extends Placement,
+    MaybeAmounts<'position_quantity' | 'closing_quantity' | 'staying_quantity'> {}
 
 /** The order that has been replaced ends, once its settling part is mined or voided. */
 export interface Replacement extends Placement {

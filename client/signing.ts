@@ -12,7 +12,6 @@ import type { Address, MarketId, OrderHash, Price, Quantity, Seconds, Ticks } fr
 import type { Decimal } from './decimals.ts'
 import { keccak } from './keccak.ts'
 import { type Grid, toSteps, toTicks } from './rounding.ts'
-import { privateKeySigner } from './signers/private-key-signer.ts'
 import type { Signer } from './signers/signer.ts'
 
 /** The fields of a market that signing uses: its grid and its signing domain. */
@@ -37,9 +36,6 @@ export interface OrderTerms {
 
 /** Signs orders and adjustments: the account's own key, or a session key. */
 export type DigestSigner = Pick<Signer, 'signDigest'>
-
-/** Of a session key: signs orders and has no account of its own. */
-export const sessionSigner = (privateKey: string): Signer => privateKeySigner(privateKey)
 
 export interface SignedOrder {
   readonly order: Order

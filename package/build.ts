@@ -8,7 +8,7 @@ import ts from 'typescript'
 import { liveTypes, restTypes } from './generate-types.ts'
 
 const ROOT = resolve(import.meta.dirname, '..')
-const ENTRIES = ['index', 'live', 'proof', 'signing', 'types'] as const
+const ENTRIES = ['history', 'index', 'live', 'proof', 'signing', 'types'] as const
 const PEERS = ['@modelcontextprotocol/server', 'secp256k1']
 const DEFAULT_SIGNER = '#default-signer'
 const DEPENDENCIES = ['@noble/hashes', '@noble/secp256k1', 'ws']

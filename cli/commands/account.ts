@@ -51,6 +51,17 @@ export async function pnl(
   return { ...page }
 }
 
+export async function equity(
+  context: Context,
+  args: Range & { readonly interval: '1h' | '1d' | undefined; readonly market: string | undefined },
+): Promise<object> {
+  const client = context.reader()
+  const market = args.market === undefined ? undefined : await context.market(client, args.market)
+  const options = given({ interval: args.interval, marketId: market?.market_id })
+  const page = await client.account.equityPage({ ...rangeOf(args), ...options })
+  return { ...page }
+}
+
 export async function fills(
   context: Context,
   args: Range & { readonly csv: boolean; readonly market: string | undefined },

@@ -93,3 +93,19 @@ export async function candles(
 
 export const announcements = async (context: Context) =>
   (await context.anonymous().marketData.announcements()).announcements
+
+export const builders = async (
+  context: Context,
+  {
+    day,
+    builder,
+    limit,
+  }: { readonly day: string | undefined; readonly builder: string | undefined; readonly limit: number },
+) =>
+  (
+    await context.anonymous().marketData.builders({
+      limit,
+      ...(day !== undefined && { day }),
+      ...(builder !== undefined && { builder }),
+    })
+  ).builders

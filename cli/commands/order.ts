@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { fromE18 } from '../../client/decimals.ts'
 import type { NewOrder, OutgoingOrder } from '../../client/order-factory.ts'
 import { type Bracket, bracketOrders, scaleOrders } from '../../client/order-groups.ts'
-import type { IfFilled } from '../../client/orders.ts'
+import type { IfFilled } from '../../client/order-requests.ts'
 import { closingOrders } from '../../client/positions.ts'
 import type { PlacedOrder, Validation } from '../../client/responses.ts'
 import type { OrderStatus, OrderType, Side, TimeInForce } from '../../domain/orders/order.ts'
@@ -29,6 +29,8 @@ export interface Terms {
   readonly label: string | undefined
   readonly tif?: TimeInForce | undefined
   readonly 'post-only'?: boolean
+  readonly bracket?: number | undefined
+  readonly builder?: string | undefined
 }
 
 export async function newOrder(context: Context, client: Client, terms: Terms): Promise<NewOrder> {
@@ -46,6 +48,8 @@ export async function newOrder(context: Context, client: Client, terms: Terms): 
       clientOrderId: terms.label,
       timeInForce: terms.tif,
       postOnly: terms['post-only'] || undefined,
+      bracketId: terms.bracket,
+      builder: terms.builder,
       expiration: terms.expires === undefined ? undefined : Math.floor(Date.now() / 1000) + terms.expires,
     }),
   }
@@ -77,6 +81,7 @@ const placedRow = (order: PlacedOrder) => ({
   leverage: order.leverage,
   order_hash: order.order_hash,
   client_order_id: order.client_order_id,
+  bracket_id: order.bracket_id,
 })
 
 /** The exchange checks the signed order without placing it; throws what placing it would throw. */
@@ -113,7 +118,8 @@ async function named<Answer>(signed: OutgoingOrder, sending: Promise<Answer>): P
   }
 }
 
-interface ReplaceArguments extends Pick<Terms, 'price' | 'expires' | 'label' | 'tif' | 'post-only'> {
+interface ReplaceArguments
+  extends Pick<Terms, 'price' | 'expires' | 'label' | 'tif' | 'post-only' | 'builder'> {
   readonly positionals: readonly string[]
   readonly quantity: string | undefined
   readonly 'if-filled': IfFilled | undefined
@@ -139,6 +145,7 @@ export async function replace(context: Context, args: ReplaceArguments & Confirm
       clientOrderId: args.label,
       timeInForce: args.tif,
       postOnly: args['post-only'] || undefined,
+      builder: args.builder,
     }),
   }
   const preview = { replaces: old.order_id, ...order }
@@ -295,16 +302,38 @@ export async function scale(context: Context, args: ScaleTerms & Confirming) {
 
 export async function close(
   context: Context,
-  args: Confirming & { readonly all: boolean; readonly market: string | undefined },
+  args: Confirming & {
+    readonly all: boolean
+    readonly market: string | undefined
+    readonly quantity: string | undefined
+  },
 ) {
   if (args.all === (args.market !== undefined))
     throw new CommandError('expected either --market <symbol> or --all', EXIT.usage)
+  if (args.all && args.quantity !== undefined)
+    throw new CommandError('expected --quantity only with --market', EXIT.usage)
   const client = await context.signing()
   const market = args.market === undefined ? undefined : await context.market(client, args.market)
   const positions = await client.account.positions(given({ marketId: market?.market_id }))
   const orders = closingOrders(positions)
   if (orders.length === 0) return []
-  return placeGroup(context, client, orders, { args, mode: 'best_effort' })
+  if (args.all) return placeGroup(context, client, orders, { args, mode: 'best_effort' })
+  return closeOne(
+    context,
+    client,
+    { ...(orders[0] as NewOrder), ...given({ quantity: args.quantity }) },
+    args,
+  )
+}
+
+/** The quantity is an upper bound: the auction closes at most the position that it finds. */
+async function closeOne(context: Context, client: Client, order: NewOrder, args: Confirming) {
+  const signed = await client.orders.sign(order)
+  if (args['dry-run']) return [previewOf(await client.orders.validate(signed))]
+  if (!args.yes) await context.terminal.confirm(`Close up to ${order.quantity} by a ${order.side}?`)
+  const answer = await named(signed, client.orders.close(signed))
+  const { position_quantity, closing_quantity, staying_quantity } = answer
+  return [{ ...placedRow(answer.order), position_quantity, closing_quantity, staying_quantity }]
 }
 
 /** The body of `POST /v0/orders` for a program that sends it itself. */

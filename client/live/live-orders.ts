@@ -11,7 +11,7 @@ import {
   type ReplaceOptions,
   type ReplaceTarget,
   replaceBody,
-} from '../orders.ts'
+} from '../order-requests.ts'
 import { CommandAttempts, IDENTITY, type OutcomeMemory } from '../outcomes.ts'
 import type {
   BatchCancellation,

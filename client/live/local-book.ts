@@ -43,12 +43,13 @@ export class LocalBook {
   levels(side: Side, depth = Number.POSITIVE_INFINITY): readonly Level[] {
     const sign = side === 'LONG' ? -1 : 1
     return [...(side === 'LONG' ? this.#long : this.#short).values()]
-      .sort((a, b) => sign * compare(BigInt(a.price_e18_raw), BigInt(b.price_e18_raw)))
+      .sort((a, b) => sign * compare(a.price_e18_raw, b.price_e18_raw))
       .slice(0, depth)
   }
 }
 
-const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
+/** Positive integers as text: a book is sorted with every message, and bigints would be created for each comparison. */
+const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0)
 
 function change(levels: Levels, changes: readonly Level[]): void {
   for (const level of changes) {

@@ -2,6 +2,7 @@
 export * from '../../client/signers/adapters.ts'
 export { nativeSigner } from '../../client/signers/native-signer.ts'
 export { addressOfKey, privateKeySigner, randomKey } from '../../client/signers/private-key-signer.ts'
+export { sessionSigner } from '../../client/signers/session-key-signer.ts'
 export type { AccountSigner, Signer, WalletCall } from '../../client/signers/signer.ts'
 export {
   buildOrder,
@@ -10,6 +11,5 @@ export {
   orderSigner,
   type SignedOrder,
   type SigningMarket,
-  sessionSigner,
 } from '../../client/signing.ts'
 export { hashTypedData, type TypedData, typedDataHex } from '../../client/typed-data.ts'

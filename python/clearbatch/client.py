@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import gzip
+import hashlib
 import json
 import time
 import uuid
@@ -45,6 +47,9 @@ Query = Mapping[str, Union[str, int, None]]
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
+_GZIP = "application/gzip"
+#: A file that was requested for the first time is built first.
+_FILE_BUDGET_S = 300.0
 
 
 def _bookmark(read_after: types.ReadAfter | None) -> dict[str, str]:
@@ -55,6 +60,14 @@ def _bookmark(read_after: types.ReadAfter | None) -> dict[str, str]:
 
 def _decimal(amount: Amount | None, name: str) -> str | None:
     return None if amount is None else from_e18(to_e18(amount, name))
+
+
+def _expect_digest(path: str, received: str, expected: str | None) -> None:
+    # A proxy that compresses marks the tag as weak.
+    if expected is None or expected.removeprefix("W/") != received:
+        raise ClearbatchError(
+            f"{path} has the digest {received}, expected {expected}", code="CLIENT_DIGEST_MISMATCH", retryable=False
+        )
 
 
 def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +120,14 @@ class Http:
     def get(self, path: str, query: Query | None = None) -> Any:
         return self.send("GET", path, query=query)
 
+    def csv(self, path: str, query: Query | None = None) -> str:
+        """The list as a CSV file."""
+        return str(self.send("GET", path, query=query, accept="text/csv"))
+
+    def file(self, path: str, *, budget: float) -> tuple[bytes, str | None]:
+        """The bytes of the file and its tag. `budget`: seconds for it to be made."""
+        return self.send("GET", path, accept=_GZIP, budget=budget)
+
     def post(self, path: str, body: Mapping[str, Any], identity: str | None = None) -> Any:
         """For idempotent commands. `identity` is the same for every attempt at the command."""
         return self.send("POST", path, body=body, identity=identity)
@@ -120,13 +141,15 @@ class Http:
         body: Mapping[str, Any] | None = None,
         identity: str | None = None,
         idempotent: bool = True,
+        accept: str = "application/json",
+        budget: float | None = None,
     ) -> Any:
-        deadline = time.monotonic() + self._budget
+        deadline = time.monotonic() + (self._budget if budget is None else budget)
         attempts = CommandAttempts(self._outcomes, identity)
         pause, renewed = _FIRST_PAUSE_S, False
         while True:
             authorization = self._credential.value()
-            result = self._attempt(method, path, query, body, authorization)
+            result = self._attempt(method, path, query, body, authorization, accept)
             if not isinstance(result, ClearbatchError):
                 attempts.succeeded()
                 return result
@@ -147,8 +170,9 @@ class Http:
         query: Query | None,
         body: Mapping[str, Any] | None,
         authorization: str | None,
+        accept: str,
     ) -> Any:
-        headers = {"accept": "application/json"}
+        headers = {"accept": accept}
         if authorization is not None:
             headers["authorization"] = authorization
         content = None
@@ -163,6 +187,8 @@ class Http:
             return error_without_response(cause, timed_out=True)
         except httpx.RequestError as cause:
             return error_without_response(cause)
+        if response.is_success and accept == _GZIP:
+            return response.content, response.headers.get("etag")
         try:
             answer = json.loads(response.text, parse_float=Decimal)
         except ValueError:
@@ -236,6 +262,36 @@ class MarketData:
         """Announcements of the operator, newest first."""
         return self._http.get("/v0/announcements", {"limit": limit, "cursor": cursor})
 
+    def builders(
+        self, *, day: str | None = None, builder: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> types.Builders:
+        """The builders of a day (UTC; default the current one), largest volume first; with `builder` its days, newest first."""
+        query = {"day": day, "builder": builder, "limit": limit, "cursor": cursor}
+        return self._http.get("/v0/builders", query)
+
+    def history(self, **page: Any) -> types.History:
+        """Files of the public history, the newest day first: `kind`, `market_id`, `from_` and `to` (days), `limit`, `cursor`."""
+        return self._http.get("/v0/history", _page(page))
+
+    def history_files(self, **page: Any) -> Iterator[types.HistoryFile]:
+        """All of them, page by page."""
+        while True:
+            answer = self.history(**page)
+            for file in answer["files"]:
+                yield file
+            if answer["next_cursor"] is None:
+                return
+            page["cursor"] = answer["next_cursor"]
+
+    def history_file(self, file: types.HistoryFile) -> bytes:
+        """The compressed file. Its digest must be its tag, and the digest of its content that of the list, if the list has it."""
+        data, tag = self._http.file(file["path"], budget=_FILE_BUDGET_S)
+        _expect_digest(file["path"], f'"{hashlib.sha256(data).hexdigest()}"', tag)
+        if file["content_sha256"] is not None:
+            content = hashlib.sha256(gzip.decompress(data)).hexdigest()
+            _expect_digest(file["path"], content, file["content_sha256"])
+        return data
+
     def time(self) -> types.ServerTime:
         return self._http.get("/v0/time")
 
@@ -298,17 +354,29 @@ class Account:
         """Newest first. `market_id`, `side`, and a page."""
         return self._http.get(f"/v0/fills/by-user/{self.user_id()}", _page(page))
 
+    def fills_csv(self, **page: Any) -> str:
+        """The same list as CSV with exact decimals: all of it, at most 100,000 fills, unless there is a `limit`."""
+        return self._http.csv(f"/v0/fills/by-user/{self.user_id()}", _page(page))
+
     def order_events(self, **page: Any) -> types.OrderEvents:
         return self._http.get(f"/v0/users/{self.user_id()}/order-events", _page(page))
 
     def transactions(self, **page: Any) -> types.Transactions:
         return self._http.get("/v0/account/transactions", _page(page))
 
+    def transactions_csv(self, **page: Any) -> str:
+        """The same list as CSV with exact decimals: all of it, at most 100,000 transactions, unless there is a `limit`."""
+        return self._http.csv("/v0/account/transactions", _page(page))
+
     def position_history(self, **page: Any) -> types.PositionHistory:
         return self._http.get("/v0/account/position-history", _page(page))
 
     def pnl(self, **page: Any) -> types.Profits:
         return self._http.get("/v0/account/pnl", _page(page))
+
+    def equity(self, **page: Any) -> types.Equity:
+        """The equity by interval (`1h` or `1d`), newest first; with `market_id` what the market contributes to it."""
+        return self._http.get("/v0/account/equity", _page(page))
 
 
 class Orders:
@@ -395,7 +463,7 @@ class Orders:
         stop_loss: Amount | None = None,
         client_request_id: str | None = None,
     ) -> types.PlaceBatchAnswer:
-        """An entry with market exits at the triggers, all or none."""
+        """An entry with market exits at the triggers, all or none. The exits wait until the entry has matched, and end together."""
         orders = bracket_orders(entry, take_profit, stop_loss)
         return self.place_batch(orders, mode="atomic", client_request_id=client_request_id)
 
@@ -406,16 +474,24 @@ class Orders:
         orders = scale_orders(self._market_data.grid(terms.market_id), terms, first, last, count)
         return self.place_batch(orders, mode="atomic", client_request_id=client_request_id)
 
-    def close_position(self, market_id: int) -> types.PlaceOrderAnswer | None:
-        """A reduce-only market order over the whole position, fills included that are not settled yet; None without a position."""
+    def close_position(self, market_id: int, *, quantity: Amount | None = None) -> types.ClosePositionAnswer | None:
+        """
+        Closes the position, fills included that are not settled yet, or at most `quantity` of it; None without a position. The auction closes
+        at most the position that it finds, and never flips it.
+        """
         for position in self._account.positions(market_id=market_id):
             size = int(position["size_e18_raw"]) + int(position["pending_size_e18_raw"])
             if size != 0:
                 side: Side = "SHORT" if size > 0 else "LONG"
                 leverage = max(1, int(position["leverage"]))
-                quantity = from_e18(abs(size))
-                return self.place(NewOrder(market_id, side, quantity, leverage=leverage, reduce_only=True))
+                most = from_e18(abs(size)) if quantity is None else quantity
+                return self.close(NewOrder(market_id, side, most, leverage=leverage, reduce_only=True))
         return None
+
+    def close(self, order: NewOrder | SignedOrder) -> types.ClosePositionAnswer:
+        """Sends a reduce-only market order of which the quantity is an upper bound. Repeating the same signed order is safe."""
+        signed = order if isinstance(order, SignedOrder) else self.sign(order)
+        return self._http.post("/v0/positions/close", signed.body, f"order {signed.order_hash}")
 
     def replace(
         self, target: Target, order: NewOrder | SignedOrder, *, if_filled: IfFilled | None = None

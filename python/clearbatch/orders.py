@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ IfFilled = Literal["refuse", "reduce"]
 MARKET_ORDER_LIFE_S = 60
 ADJUSTMENT_LIFE_S = 60
 MOST_ORDERS = 50
+MAX_BRACKET = 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class NewOrder:
     time_in_force: TimeInForce | None = None
     #: The order is refused if it crosses an earlier limit order, and never pays the taker rate. Only for limit orders; not signed.
     post_only: bool = False
+    #: Your number of a bracket in the market, from 1: its entry and its exits end together. Not signed.
+    bracket_id: int | None = None
+    #: Label of the program that has built the order: 1 to 32 lower-case letters, digits and hyphens. Public in sums; not signed.
+    builder: str | None = None
     #: Seconds from signing after which the order expires, in place of `expiration`. The signature of a cancelled or replaced order stays
     #: valid on chain until then: give quotes a short one.
     expires_in: int | None = None
@@ -89,12 +96,13 @@ class SignedAdjustment:
 
 class SaltSequence:
     """
-    Counts up from `start`; the default is the present millisecond times 1,024, so that a restart repeats no salt. Programs that share an
-    account use separate ranges. Consecutive salts share a storage word on chain, which makes fills cheaper.
+    Counts up from `start`. The default is the current millisecond times 2,048 plus 18 random bits: a restart after 256 ms repeats no salt,
+    and programs that start in the same millisecond have different salts at first. Programs that share an account for long use separate
+    ranges. Consecutive salts share a storage word on chain, which makes fills cheaper.
     """
 
     def __init__(self, start: int | None = None) -> None:
-        self._next = time.time_ns() // 1_000_000 % 2**42 << 10 if start is None else start
+        self._next = (time.time_ns() // 1_000_000 << 11) + secrets.randbits(18) if start is None else start
         self._lock = threading.Lock()
 
     def next(self) -> int:
@@ -163,6 +171,10 @@ def sign_order(market: Market, terms: NewOrder, signer: Signer, maker: str, salt
         body["time_in_force"] = terms.time_in_force
     if terms.post_only:
         body["post_only"] = True
+    if terms.bracket_id is not None:
+        body["bracket_id"] = terms.bracket_id
+    if terms.builder is not None:
+        body["builder"] = terms.builder
     return SignedOrder(f"0x{digest.hex()}", body)
 
 
@@ -200,9 +212,13 @@ def sign_adjustment(
 def bracket_orders(
     entry: NewOrder, take_profit: Amount | None = None, stop_loss: Amount | None = None
 ) -> list[NewOrder]:
-    """An entry with market exits at the triggers. Raises `ValueError` if an exit would trigger at once."""
+    """
+    An entry with market exits at the triggers, linked by `entry.bracket_id` or a random number. Raises `ValueError` if an exit would trigger as
+    soon as the entry has matched.
+    """
     if take_profit is None and stop_loss is None:
         raise ValueError("a bracket needs take_profit, stop_loss, or both; received neither")
+    entry = replace(entry, bracket_id=entry.bracket_id or random.randint(1, MAX_BRACKET))
     sign = 1 if entry.side == "LONG" else -1
     better, worse = ("above", "below") if sign == 1 else ("below", "above")
 

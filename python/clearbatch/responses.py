@@ -390,6 +390,20 @@ class BookBySymbol(TypedDict):
     asks: list[Level]
 
 
+class BuilderDay(TypedDict):
+    builder: str
+    day: str
+    volume: Number
+    volume_e18_raw: str
+    fills: int
+    orders: int
+
+
+class Builders(TypedDict):
+    builders: list[BuilderDay]
+    next_cursor: str | None
+
+
 class OrderTrigger(TypedDict):
     at: str
     mark_price: Number
@@ -412,7 +426,7 @@ class Order(TypedDict):
     side: Literal["LONG", "SHORT"]
     order_type: Literal["MARKET", "LIMIT", "STOP_MARKET", "STOP_LIMIT", "TAKE_PROFIT_MARKET", "TAKE_PROFIT_LIMIT", "STOP_LOSS_MARKET", "STOP_LOSS_LIMIT"]
     status: Literal["OPEN", "FILLED", "CANCELLED", "EXPIRED", "PENDING_TRIGGER", "CANCEL_PENDING_FINALIZE"]
-    status_reason: Literal["FILLED", "USER_CANCELLED", "MARKET_REMAINDER", "PRICE_PROTECTION", "NO_BATCH_IN_TIME", "EXPIRED", "SELF_TRADE", "INSUFFICIENT_MARGIN", "REDUCE_ONLY_NO_POSITION", "MARGIN_REQUIREMENT", "LEVERAGE_CAP", "SETTLEMENT_REVERTED", "MARKET_CLOSED", "LIQUIDATION", "LEVERAGE_ADJUSTED", "SIGNER_REVOKED", "SIGNER_EXPIRED", "POSITION_CLOSED", "DEAD_MAN_SWITCH", "CANCELLED_ON_CHAIN", "IOC_REMAINDER", "REPLACED", None]
+    status_reason: Literal["FILLED", "USER_CANCELLED", "MARKET_REMAINDER", "PRICE_PROTECTION", "NO_BATCH_IN_TIME", "EXPIRED", "SELF_TRADE", "INSUFFICIENT_MARGIN", "REDUCE_ONLY_NO_POSITION", "MARGIN_REQUIREMENT", "LEVERAGE_CAP", "SETTLEMENT_REVERTED", "MARKET_CLOSED", "LIQUIDATION", "LEVERAGE_ADJUSTED", "SIGNER_REVOKED", "SIGNER_EXPIRED", "POSITION_CLOSED", "DEAD_MAN_SWITCH", "CANCELLED_ON_CHAIN", "IOC_REMAINDER", "REPLACED", "ENTRY_ENDED", "EXIT_TRIGGERED", "EXIT_FILLED", None]
     cancel_reason: str | None
     price: Number
     price_e18_raw: str
@@ -443,7 +457,9 @@ class Order(TypedDict):
     reduce_only: bool
     time_in_force: Literal["gtc", "ioc"]
     post_only: bool
+    bracket_id: int | None
     replaces: str | None
+    builder: str | None
     forced: bool
     expiration_seconds: int
     salt: str
@@ -486,7 +502,7 @@ class CancelBatchAnswerResultsItem(TypedDict):
     read_after: ReadAfter
 
 
-ErrorCode = Literal["POST_ONLY_NOT_ALLOWED", "TIME_IN_FORCE_NOT_ALLOWED", "POST_ONLY_IOC", "FOK_NOT_SUPPORTED", "WOULD_TAKE", "REPLACE_TARGET_REQUIRED", "REPLACE_MISMATCH", "REDUCED_BELOW_MINIMUM", "ORDER_FLAGS_DIFFER", "ORDER_NOT_REPLACEABLE", "ORDER_PARTLY_FILLED", "NOT_A_REPLACEMENT", "INVALID_JSON", "INVALID_FIELD", "MISSING_FIELD", "UNKNOWN_FIELD", "DUPLICATE_FIELD", "PRECISION_LOST", "BODY_TOO_LARGE", "UNSUPPORTED_ENCODING", "UNSUPPORTED_CONTENT_TYPE", "MALFORMED_REQUEST", "INVALID_CURSOR", "UPGRADE_REQUIRED", "SUBSCRIPTION_LIMIT", "INCOMPLETE_BOOKMARK", "ORDER_TYPE_UNKNOWN", "PRICE_REQUIRED", "PRICE_NOT_ALLOWED", "TRIGGER_NOT_ALLOWED", "TICK_SIZE", "STEP_SIZE", "QUANTITY_REQUIRED", "QUANTITY_MISMATCH", "MIN_ORDER_SIZE", "MAX_ORDER_SIZE", "MIN_ORDER_PRICE", "MAX_ORDER_PRICE", "LEVERAGE_CAP", "ORDER_EXPIRED", "EXPIRATION_RANGE", "REDUCE_ONLY_REQUIRED", "TRIGGER_REQUIRED", "SALT_RANGE", "SIGNATURE_FORMAT", "SIGNATURE_SUFFIX", "SIGNATURE_V", "SIGNATURE_HIGH_S", "SIGNATURE_UNRECOVERABLE", "SIGNATURE_MISMATCH", "SESSION_KEY_REVOKED", "SESSION_KEY_REVOKING", "SESSION_KEY_EXPIRED", "SESSION_KEY_NOT_PERMITTED", "SIGNATURE_TYPE", "WALLET_SIGNATURE_FORMAT", "WALLET_SIGNATURE_MISMATCH", "FORWARD_REQUEST_MISMATCH", "FORWARD_DEADLINE", "FORWARD_SIGNATURE_MISMATCH", "SESSION_KEY_ZERO", "SESSION_KEY_IS_ACCOUNT", "PRICE_BAND", "INSUFFICIENT_MARGIN", "MARGIN_REQUIREMENT", "REDUCE_ONLY_NO_POSITION", "POSITION_LIMIT", "OPEN_ORDER_LIMIT", "MARKET_ENDED", "ADJUSTMENT_SIGNATURE_FORMAT", "ADJUSTER_UNAUTHORIZED", "DEADLINE_PASSED", "MARGIN_NONCE_BELOW_MINIMUM", "ADJUSTMENT_UNFUNDED", "NO_POSITION", "NOTHING_REMOVABLE", "REMOVAL_TOO_LARGE", "AMOUNT_BELOW_MINIMUM", "ADDITION_INSUFFICIENT", "MARGIN_IN_TOO_LARGE", "MARGIN_OUT_TOO_SMALL", "CREDENTIAL_MISSING", "CREDENTIAL_MALFORMED", "API_KEY_UNKNOWN", "BEARER_UUID_REFUSED", "BEARER_INVALID", "BEARER_EXPIRED", "BEARER_NOT_YET_VALID", "BEARER_ALGORITHM", "BEARER_KEY_UNKNOWN", "BEARER_NOT_CONFIGURED", "READ_ONLY_KEY", "ADDRESS_NOT_ALLOWED", "NOT_YOURS", "ROUTE_NOT_FOUND", "MARKET_NOT_FOUND", "TOPIC_NOT_FOUND", "ORDER_NOT_FOUND", "AUCTION_NOT_FOUND", "PROOF_NOT_AVAILABLE", "USER_NOT_FOUND", "API_KEY_NOT_FOUND", "CHALLENGE_UNKNOWN", "OPERATION_NOT_FOUND", "SESSION_KEY_NOT_FOUND", "FAUCET_NOT_AVAILABLE", "REQUEST_TIMEOUT", "OUTCOME_UNKNOWN", "FAUCET_PENDING", "CONNECTION_IN_USE", "API_KEY_NAME_TAKEN", "API_KEY_LIMIT", "CHALLENGE_EXPIRED", "CHALLENGE_USED", "RELAY_PENDING", "RELAY_FAILED", "FORWARD_NONCE_USED", "FORWARD_NONCE_TAKEN", "FORWARD_NONCE_GAP", "MARGIN_NONCE_NOT_RAISED", "SESSION_KEY_REGISTERED", "SESSION_KEY_PENDING", "SESSION_KEY_LIMIT", "ADJUSTMENT_PENDING", "ADJUSTMENT_IN_FLIGHT", "ADJUSTMENT_ABORTED", "ADJUSTMENT_NOT_RECONCILED", "MARGIN_NONCE_USED", "POSITION_IN_LIQUIDATION", "CLIENT_REQUEST_REUSED", "ORDER_FORCED", "CLIENT_ORDER_ID_USED", "SALT_USED", "HTV1_READ_AFTER_STALE_BOOKMARK", "FAUCET_LIMIT", "EXPORT_RUNNING", "RATE_LIMITED", "CONNECTION_LIMIT", "LARGE_PAGE_LIMIT", "TOO_MANY_CONNECTIONS", "ADJUSTMENT_FAILED_RECENTLY", "RELAY_LIMIT", "HTV1_READ_AFTER_CAPACITY", "INTERNAL", "MARKET_NOT_OPEN", "ORACLE_STALE", "CHAIN_UNSEEN", "ADJUSTMENTS_UNAVAILABLE", "OVERLOADED", "PROOF_CAPACITY", "DATABASE_UNAVAILABLE", "LIMITS_UNAVAILABLE", "IDENTITY_PROVIDER_UNAVAILABLE", "WALLET_CHECK_UNAVAILABLE", "RELAY_UNAVAILABLE", "FAUCET_FAILED", "FAUCET_EMPTY", "FAUCET_REVERTED", "SHUTTING_DOWN", "READ_MODEL_FILLING", "HTV1_READ_AFTER_PENDING", "HTV1_READ_AFTER_UNAVAILABLE"]
+ErrorCode = Literal["POST_ONLY_NOT_ALLOWED", "TIME_IN_FORCE_NOT_ALLOWED", "POST_ONLY_IOC", "FOK_NOT_SUPPORTED", "WOULD_TAKE", "BRACKET_NOT_ALLOWED", "BRACKET_MISMATCH", "BRACKET_TAKEN", "CLOSE_NOT_MARKET", "CLOSE_NOT_REDUCE_ONLY", "REPLACE_TARGET_REQUIRED", "REPLACE_MISMATCH", "REDUCED_BELOW_MINIMUM", "ORDER_FLAGS_DIFFER", "ORDER_NOT_REPLACEABLE", "ORDER_PARTLY_FILLED", "NOT_A_REPLACEMENT", "INVALID_JSON", "INVALID_FIELD", "MISSING_FIELD", "UNKNOWN_FIELD", "DUPLICATE_FIELD", "PRECISION_LOST", "BODY_TOO_LARGE", "UNSUPPORTED_ENCODING", "UNSUPPORTED_CONTENT_TYPE", "MALFORMED_REQUEST", "INVALID_CURSOR", "UPGRADE_REQUIRED", "SUBSCRIPTION_LIMIT", "INCOMPLETE_BOOKMARK", "ORDER_TYPE_UNKNOWN", "PRICE_REQUIRED", "PRICE_NOT_ALLOWED", "TRIGGER_NOT_ALLOWED", "TICK_SIZE", "STEP_SIZE", "QUANTITY_REQUIRED", "QUANTITY_MISMATCH", "MIN_ORDER_SIZE", "MAX_ORDER_SIZE", "MIN_ORDER_PRICE", "MAX_ORDER_PRICE", "LEVERAGE_CAP", "ORDER_EXPIRED", "EXPIRATION_RANGE", "REDUCE_ONLY_REQUIRED", "TRIGGER_REQUIRED", "SALT_RANGE", "SIGNATURE_FORMAT", "SIGNATURE_SUFFIX", "SIGNATURE_V", "SIGNATURE_HIGH_S", "SIGNATURE_UNRECOVERABLE", "SIGNATURE_MISMATCH", "SESSION_KEY_REVOKED", "SESSION_KEY_REVOKING", "SESSION_KEY_EXPIRED", "SESSION_KEY_NOT_PERMITTED", "SIGNATURE_TYPE", "WALLET_SIGNATURE_FORMAT", "WALLET_SIGNATURE_MISMATCH", "FORWARD_REQUEST_MISMATCH", "FORWARD_DEADLINE", "FORWARD_SIGNATURE_MISMATCH", "SESSION_KEY_ZERO", "SESSION_KEY_IS_ACCOUNT", "PRICE_BAND", "INSUFFICIENT_MARGIN", "MARGIN_REQUIREMENT", "REDUCE_ONLY_NO_POSITION", "POSITION_LIMIT", "OPEN_ORDER_LIMIT", "MARKET_ENDED", "ADJUSTMENT_SIGNATURE_FORMAT", "ADJUSTER_UNAUTHORIZED", "DEADLINE_PASSED", "MARGIN_NONCE_BELOW_MINIMUM", "ADJUSTMENT_UNFUNDED", "NO_POSITION", "NOTHING_REMOVABLE", "REMOVAL_TOO_LARGE", "AMOUNT_BELOW_MINIMUM", "ADDITION_INSUFFICIENT", "MARGIN_IN_TOO_LARGE", "MARGIN_OUT_TOO_SMALL", "CREDENTIAL_MISSING", "CREDENTIAL_MALFORMED", "API_KEY_UNKNOWN", "BEARER_UUID_REFUSED", "BEARER_INVALID", "BEARER_EXPIRED", "BEARER_NOT_YET_VALID", "BEARER_ALGORITHM", "BEARER_KEY_UNKNOWN", "BEARER_NOT_CONFIGURED", "READ_ONLY_KEY", "ADDRESS_NOT_ALLOWED", "NOT_YOURS", "ROUTE_NOT_FOUND", "MARKET_NOT_FOUND", "TOPIC_NOT_FOUND", "ORDER_NOT_FOUND", "AUCTION_NOT_FOUND", "PROOF_NOT_AVAILABLE", "HISTORY_NOT_FINAL", "HISTORY_BEFORE_LISTING", "HISTORY_AFTER_END", "HISTORY_EXPIRED", "USER_NOT_FOUND", "API_KEY_NOT_FOUND", "CHALLENGE_UNKNOWN", "OPERATION_NOT_FOUND", "SESSION_KEY_NOT_FOUND", "FAUCET_NOT_AVAILABLE", "REQUEST_TIMEOUT", "OUTCOME_UNKNOWN", "FAUCET_PENDING", "CONNECTION_IN_USE", "API_KEY_NAME_TAKEN", "API_KEY_LIMIT", "CHALLENGE_EXPIRED", "CHALLENGE_USED", "RELAY_PENDING", "RELAY_FAILED", "FORWARD_NONCE_USED", "FORWARD_NONCE_TAKEN", "FORWARD_NONCE_GAP", "MARGIN_NONCE_NOT_RAISED", "SESSION_KEY_REGISTERED", "SESSION_KEY_PENDING", "SESSION_KEY_LIMIT", "ADJUSTMENT_PENDING", "ADJUSTMENT_IN_FLIGHT", "ADJUSTMENT_ABORTED", "ADJUSTMENT_NOT_RECONCILED", "MARGIN_NONCE_USED", "POSITION_IN_LIQUIDATION", "CLIENT_REQUEST_REUSED", "ORDER_FORCED", "CLIENT_ORDER_ID_USED", "SALT_USED", "HTV1_READ_AFTER_STALE_BOOKMARK", "FAUCET_LIMIT", "EXPORT_RUNNING", "RATE_LIMITED", "CONNECTION_LIMIT", "LARGE_PAGE_LIMIT", "TOO_MANY_CONNECTIONS", "ADJUSTMENT_FAILED_RECENTLY", "RELAY_LIMIT", "HTV1_READ_AFTER_CAPACITY", "INTERNAL", "HISTORY_CHANGED", "MARKET_NOT_OPEN", "ORACLE_STALE", "CHAIN_UNSEEN", "ADJUSTMENTS_UNAVAILABLE", "OVERLOADED", "HISTORY_CAPACITY", "PROOF_CAPACITY", "DATABASE_UNAVAILABLE", "LIMITS_UNAVAILABLE", "IDENTITY_PROVIDER_UNAVAILABLE", "WALLET_CHECK_UNAVAILABLE", "RELAY_UNAVAILABLE", "FAUCET_FAILED", "FAUCET_EMPTY", "FAUCET_REVERTED", "SHUTTING_DOWN", "READ_MODEL_FILLING", "HTV1_READ_AFTER_PENDING", "HTV1_READ_AFTER_UNAVAILABLE"]
 
 
 class CancelBatchAnswerResultsItem2ErrorDetails(TypedDict):
@@ -560,6 +576,71 @@ class ChallengeBody(TypedDict):
     action: Literal["rotate_api_key", "create_api_key"]
 
 
+class Fill(TypedDict):
+    fill_id: str
+    order_id: str
+    user_id: int
+    market_id: int
+    symbol: str
+    batch_id: int
+    part: int
+    action_id: int | None
+    side: Literal["LONG", "SHORT"]
+    forced: bool
+    status: Literal["MATCHED", "SUBMITTED", "MINED", "CONFIRMED", "RETRYING", "FAILED"]
+    price: Number
+    price_e18_raw: str
+    quantity: Number
+    quantity_e18_raw: str
+    taker_quantity: Number
+    taker_quantity_e18_raw: str
+    protection_price: Number | None
+    protection_price_e18_raw: str | None
+    fee: Number
+    fee_e18_raw: str
+    realized_pnl: Number | None
+    realized_pnl_e18_raw: str | None
+    available_margin_delta: Number | None
+    available_margin_delta_e18_raw: str | None
+    tx_hash: str | None
+    block_number: int | None
+    created_at: str
+    updated_at: str
+    builder: str | None
+
+
+class ClosePositionAnswer(TypedDict):
+    order: Order
+    fills: list[Fill]
+    is_duplicate: bool
+    expected_protection_price: Number | None
+    expected_protection_price_e18_raw: str | None
+    balance: Balance
+    read_after: ReadAfter
+    position_quantity: Number | None
+    position_quantity_e18_raw: str | None
+    closing_quantity: Number | None
+    closing_quantity_e18_raw: str | None
+    staying_quantity: Number | None
+    staying_quantity_e18_raw: str | None
+
+
+class ClosePositionBody(TypedDict):
+    market_id: int | str
+    side: Literal["LONG", "SHORT"]
+    order_type: NotRequired[Literal["MARKET"]]
+    quantity: NotRequired[Number | str]
+    quantity_e18_raw: NotRequired[str]
+    leverage: NotRequired[Number | str]
+    expiration_seconds: NotRequired[Number | str]
+    reduce_only: NotRequired[bool]
+    salt: str
+    client_order_id: NotRequired[str]
+    builder: NotRequired[str]
+    signature: str
+    signature_type: NotRequired[int]
+
+
 class CommandErrorDetails(TypedDict):
     code: ErrorCode
     field: NotRequired[str]
@@ -590,6 +671,33 @@ class CreatedApiKey(TypedDict):
     scope: Literal["trade", "read"]
     allowed_addresses: list[str] | None
     created_at: str
+
+
+class EquityPoint(TypedDict):
+    start: str
+    valued_at: str
+    equity: Number
+    equity_e18_raw: str
+    balance: Number
+    balance_e18_raw: str
+    unrealized_pnl: Number
+    unrealized_pnl_e18_raw: str
+    deposits: Number
+    deposits_e18_raw: str
+    withdrawals: Number
+    withdrawals_e18_raw: str
+    realized_pnl: Number
+    realized_pnl_e18_raw: str
+    fees: Number
+    fees_e18_raw: str
+    funding: Number
+    funding_e18_raw: str
+
+
+class Equity(TypedDict):
+    interval: Literal["1h", "1d"]
+    equity: list[EquityPoint]
+    next_cursor: str | None
 
 
 class ErrorDetails(TypedDict):
@@ -735,6 +843,7 @@ class EstimateBody(TypedDict):
     leverage: NotRequired[Number | str]
     time_in_force: NotRequired[Literal["gtc", "ioc"]]
     post_only: NotRequired[bool]
+    bracket_id: NotRequired[int]
     reduce_only: NotRequired[bool]
 
 
@@ -760,38 +869,6 @@ class Fees(TypedDict):
     highest_taker_e18_raw: str
     until: str | None
     free_until: str | None
-
-
-class Fill(TypedDict):
-    fill_id: str
-    order_id: str
-    user_id: int
-    market_id: int
-    symbol: str
-    batch_id: int
-    part: int
-    action_id: int | None
-    side: Literal["LONG", "SHORT"]
-    forced: bool
-    status: Literal["MATCHED", "SUBMITTED", "MINED", "CONFIRMED", "RETRYING", "FAILED"]
-    price: Number
-    price_e18_raw: str
-    quantity: Number
-    quantity_e18_raw: str
-    taker_quantity: Number
-    taker_quantity_e18_raw: str
-    protection_price: Number | None
-    protection_price_e18_raw: str | None
-    fee: Number
-    fee_e18_raw: str
-    realized_pnl: Number | None
-    realized_pnl_e18_raw: str | None
-    available_margin_delta: Number | None
-    available_margin_delta_e18_raw: str | None
-    tx_hash: str | None
-    block_number: int | None
-    created_at: str
-    updated_at: str
 
 
 class FillProcessingStages(TypedDict):
@@ -871,6 +948,24 @@ class FundingRates(TypedDict):
     next_cursor: str | None
 
 
+class HistoryFile(TypedDict):
+    kind: Literal["fills", "auctions", "candles", "funding"]
+    market_id: int
+    symbol: str
+    day: str
+    path: str
+    rows: int | None
+    size: int | None
+    sha256: str | None
+    content_sha256: str | None
+
+
+class History(TypedDict):
+    files: list[HistoryFile]
+    retention_days: int | None
+    next_cursor: str | None
+
+
 InvalidateBody = TypedDict(
     "InvalidateBody",
     {
@@ -898,13 +993,21 @@ class Invalidated(TypedDict):
 class LimitsAnswerLimitsItem(TypedDict):
     bucket: Literal["reads", "orders", "batches", "cancels", "faucet", "auth", "relays", "adjustments", "proofs"]
     limit: int
-    window_seconds: Number
     remaining: int
+    window_seconds: Number
+    reset_seconds: int
+
+
+class LimitsAnswerCost(TypedDict):
+    limit: int
+    remaining: int
+    window_seconds: Number
     reset_seconds: int
 
 
 class LimitsAnswer(TypedDict):
     limits: list[LimitsAnswerLimitsItem]
+    cost: LimitsAnswerCost
 
 
 class Liquidation(TypedDict):
@@ -1235,8 +1338,8 @@ class MeApiKey(TypedDict):
 class MeLimitsItem(TypedDict):
     bucket: Literal["reads", "orders", "batches", "cancels", "faucet", "auth", "relays", "adjustments", "proofs"]
     limit: int
-    window_seconds: Number
     remaining: int
+    window_seconds: Number
     reset_seconds: int
 
 
@@ -1417,6 +1520,8 @@ class PlaceOrderBody(TypedDict):
     client_order_id: NotRequired[str]
     time_in_force: NotRequired[Literal["gtc", "ioc"]]
     post_only: NotRequired[bool]
+    bracket_id: NotRequired[int]
+    builder: NotRequired[str]
     signature: str
     signature_type: NotRequired[int]
 
@@ -1963,6 +2068,8 @@ class ValidateBody(TypedDict):
     client_order_id: NotRequired[str]
     time_in_force: NotRequired[Literal["gtc", "ioc"]]
     post_only: NotRequired[bool]
+    bracket_id: NotRequired[int]
+    builder: NotRequired[str]
     signature: NotRequired[str]
     signature_type: NotRequired[int]
 

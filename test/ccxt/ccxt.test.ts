@@ -21,6 +21,7 @@ interface Recorded {
   readonly input: readonly unknown[]
   readonly url: string
   readonly output: string | null
+  readonly answers?: readonly unknown[]
   readonly httpResponse: unknown
   readonly parsedResponse: unknown
 }
@@ -61,11 +62,16 @@ describe('the CCXT class', function () {
   }
 
   /** Requests that a call sends; the answer is `answer`, or an error without one. */
-  async function run({ method, input }: Pick<Recorded, 'method' | 'input'>, answer?: unknown) {
+  async function run(
+    { method, input, answers = [] }: Pick<Recorded, 'method' | 'input' | 'answers'>,
+    answer?: unknown,
+  ) {
+    const left = [...answers]
     const exchange = create()
     const sent: { url?: string; body?: string | undefined } = {}
     exchange.fetch = async (url, _method, _headers, body) => {
       Object.assign(sent, { url, body })
+      if (left.length > 0) return structuredClone(left.shift())
       if (answer === undefined) throw new Error('no answer')
       return structuredClone(answer)
     }

@@ -64,4 +64,37 @@ describe('client/salts', () => {
     expect(Number(saltSequence().next())).to.be.lessThan(2 ** 53)
     expect(() => saltSequence(1n << 53n).next()).to.throw('below 2^53')
   })
+
+  /** Runs `work` at a moment of the clock. */
+  function at<Value>(ms: number, work: () => Value): Value {
+    const { now } = Date
+    Date.now = () => ms
+    try {
+      return work()
+    } finally {
+      Date.now = now
+    }
+  }
+
+  const NOW = Date.UTC(2026, 0, 1)
+
+  it('when clients start in the same millisecond, their first salts differ', () => {
+    const starts = at(NOW, () => Array.from({ length: 20 }, () => saltSequence().next()))
+    // Two of twenty starts are equal once in 1,400 runs.
+    expect(new Set(starts).size).to.be.at.least(19)
+  })
+
+  it('when a program restarts after 256 ms, it repeats no salt of 1,024 orders per millisecond', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 256, max: 10 ** 9 }), (elapsedMs) => {
+        const first = at(NOW, () => saltSequence().next())
+        const last = first + BigInt(elapsedMs) * 1024n - 1n
+        expect(at(NOW + elapsedMs, () => saltSequence().next()) > last).to.equal(true)
+      }),
+    )
+  })
+
+  it('when the clock is at the end of 2108, the first salt is below 2^53', () => {
+    expect(Number(at(Date.UTC(2108, 11, 31), () => saltSequence().next()))).to.be.lessThan(2 ** 53)
+  })
 })

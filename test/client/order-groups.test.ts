@@ -17,17 +17,25 @@ const grid = { tick_size_e18_raw: '100000000000000000', step_size_e18_raw: '1000
 
 describe('client/order-groups', () => {
   it('given an entry with both exits, the bracket has reduce-only orders of the other side with the same size', () => {
-    const orders = bracketOrders({
-      entry,
-      takeProfit: { trigger: '120', price: '119' },
-      stopLoss: { trigger: '90' },
-    })
-    const exit = { marketId: 1, side: 'SHORT', quantity: '2', leverage: 3, reduceOnly: true }
+    const bracket = { entry, takeProfit: { trigger: '120', price: '119' }, stopLoss: { trigger: '90' } }
+    const orders = bracketOrders(bracket, 7)
+    const exit = { marketId: 1, bracketId: 7, side: 'SHORT', quantity: '2', leverage: 3, reduceOnly: true }
     expect(orders).to.deep.equal([
-      entry,
+      { ...entry, bracketId: 7 },
       { ...exit, type: 'TAKE_PROFIT_LIMIT', trigger: '120', price: '119', clientOrderId: 'a-tp' },
       { ...exit, type: 'STOP_LOSS_MARKET', trigger: '90', clientOrderId: 'a-sl' },
     ])
+  })
+
+  it('when a bracket has no number, a random one links its orders; its own number stays', () => {
+    const stopLoss = { trigger: '90' }
+    const [first, second] = bracketOrders({ entry, stopLoss })
+    expect(first?.bracketId).to.be.within(1, 2 ** 32 - 1)
+    expect(second?.bracketId).to.equal(first?.bracketId)
+    const own = bracketOrders({ entry: { ...entry, bracketId: 5 }, stopLoss }).map(
+      ({ bracketId }) => bracketId,
+    )
+    expect(own).to.deep.equal([5, 5])
   })
 
   it('when an exit is on the wrong side, the bracket throws and names the valid side', () => {
