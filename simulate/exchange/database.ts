@@ -3,7 +3,7 @@
  * failover loses what is not. Requests and answers are delayed and lost; a request without an answer may be executed
  * later, even after others of its sender.
  */
-import type { Group, Journal, Lease, LeaseReading } from '../../keeper/engine/ports.ts'
+import type { Group, Journal, Lease, LeaseReading, TableStep, Tables } from '../../keeper/engine/ports.ts'
 import type { Random } from '../random.ts'
 import type { EngineErrors } from './engine-code.ts'
 import type { Host, SharedClock } from './host.ts'
@@ -11,7 +11,14 @@ import type { Scheduler } from './scheduler.ts'
 
 interface Stored<Row> {
   readonly groups: readonly Group<Row>[]
+  readonly tables: WrittenTables<Row>
   readonly lease: LeaseReading
+}
+
+export interface WrittenTables<Row> {
+  /** The last group that they contain. */
+  readonly written: number
+  readonly rows: readonly Row[]
 }
 
 /** Rates of faults per request, and the present ones of the whole database. */
@@ -32,7 +39,9 @@ const LATE_MS = 400
 export class SimulatedDatabase<Row> {
   readonly faults: DatabaseFaults = { lossRate: 0, isFull: false, partitioned: new Set(), replicationMs: 0.5 }
   /** The states after each write; those after `#durable` can be lost. */
-  #states: Stored<Row>[] = [{ groups: [], lease: { token: 0, renewals: 0, isReleased: true } }]
+  #states: Stored<Row>[] = [
+    { groups: [], tables: { written: 0, rows: [] }, lease: { token: 0, renewals: 0, isReleased: true } },
+  ]
   #durable = 0
   #waiting: { readonly at: number; readonly done: (isDurable: boolean) => void }[] = []
   readonly #scheduler: Scheduler
@@ -57,9 +66,19 @@ export class SimulatedDatabase<Row> {
     return this.#states.at(-1) as Stored<Row>
   }
 
+  /** The last group of the journal and of the tables that the present primary shows. */
+  get visible(): { readonly groups: number; readonly written: number } {
+    return { groups: this.#state.groups.length, written: this.#state.tables.written }
+  }
+
   /** The journal as a failover at this moment would leave it. */
   get durableGroups(): readonly Group<Row>[] {
     return (this.#states[0] as Stored<Row>).groups
+  }
+
+  /** The tables of readers as such a failover would leave them. */
+  get durableTables(): WrittenTables<Row> {
+    return (this.#states[0] as Stored<Row>).tables
   }
 
   /** The replica becomes the primary: writes that are not durable are lost, its clock differs. */
@@ -90,6 +109,53 @@ export class SimulatedDatabase<Row> {
           () => ({ value: this.#state.groups.slice(after, after + most), isWrite: false }),
           () => new JournalUnavailable('no answer'),
         ),
+      readWritten: (after, most) =>
+        this.#request(
+          host,
+          () => {
+            const { groups, tables } = this.#state
+            return { value: groups.slice(after, Math.min(after + most, tables.written)), isWrite: false }
+          },
+          () => new JournalUnavailable('no answer'),
+        ),
+    }
+  }
+
+  /** Tables of readers, as the list of the rows that were written to them. They check that the owner collects exactly the rows that its machine has. */
+  tablesOf(host: Host, position: () => number, violated: (law: string) => void): Tables<Row> {
+    const { AppendUnknown, JournalUnavailable } = this.#errors
+    const unavailable = (): Error => new JournalUnavailable('no answer')
+    /** Positions of the machine up to which rows are collected, and were before the last collection. */
+    let collected = 0
+    let before = 0
+    return {
+      written: () =>
+        this.#request(host, () => ({ value: this.#state.tables.written, isWrite: false }), unavailable),
+      begin() {
+        collected = position()
+      },
+      collect: (rows) => {
+        before = collected
+        collected += rows.length
+        if (position() !== collected)
+          violated(`tables: ${collected} rows collected, the state has ${position()}`)
+        const start = before
+        return {
+          run: async (step) => {
+            const result = await this.#request(
+              host,
+              () => this.#writeTables(step, { start, rows }, violated),
+              () => new AppendUnknown('no answer'),
+            )
+            if (result === 'full') throw new JournalUnavailable('no space left on device')
+            return result
+          },
+        }
+      },
+      giveBack() {
+        collected = before
+      },
+      isAwaited: () => this.#random.chance(0.2),
     }
   }
 
@@ -104,16 +170,31 @@ export class SimulatedDatabase<Row> {
   }
 
   #append(group: Group<Row>): Execution<boolean | 'rejected' | 'full'> {
-    const { groups, lease } = this.#state
+    const { groups, lease, tables } = this.#state
     if (this.faults.isFull) return { value: 'full', isWrite: false }
     if (group.rows.some(this.#isPoison)) return { value: 'rejected', isWrite: false }
     if (group.token !== lease.token || group.number !== groups.length + 1)
       return { value: false, isWrite: false }
-    return this.#write(true, { groups: [...groups, structuredClone(group)], lease })
+    return this.#write(true, { groups: [...groups, structuredClone(group)], tables, lease })
+  }
+
+  #writeTables(
+    { token, from, to }: TableStep,
+    { start, rows }: { readonly start: number; readonly rows: readonly Row[] },
+    violated: (law: string) => void,
+  ): Execution<boolean | 'full'> {
+    const { groups, lease, tables } = this.#state
+    if (this.faults.isFull) return { value: 'full', isWrite: false }
+    if (token !== lease.token || from !== tables.written) return { value: false, isWrite: false }
+    if (start !== tables.rows.length)
+      violated(`tables: changes behind row ${start} are written to tables with ${tables.rows.length} rows`)
+    if (to > groups.length) violated(`tables: group ${to} is written and not stored`)
+    const written = { written: to, rows: [...tables.rows, ...structuredClone(rows)] }
+    return this.#write(true, { groups, tables: written, lease })
   }
 
   #take(seen: LeaseReading): Execution<number | null> {
-    const { groups, lease } = this.#state
+    const { groups, lease, tables } = this.#state
     if (
       lease.token !== seen.token ||
       lease.renewals !== seen.renewals ||
@@ -122,19 +203,20 @@ export class SimulatedDatabase<Row> {
       return { value: null, isWrite: false }
     }
     const token = lease.token + 1
-    return this.#write(token, { groups, lease: { token, renewals: lease.renewals + 1, isReleased: false } })
+    const next = { token, renewals: lease.renewals + 1, isReleased: false }
+    return this.#write(token, { groups, tables, lease: next })
   }
 
   #renew(token: number): Execution<boolean> {
-    const { groups, lease } = this.#state
+    const { groups, lease, tables } = this.#state
     if (lease.token !== token) return { value: false, isWrite: false }
-    return this.#write(true, { groups, lease: { ...lease, renewals: lease.renewals + 1 } })
+    return this.#write(true, { groups, tables, lease: { ...lease, renewals: lease.renewals + 1 } })
   }
 
   #release(token: number): Execution<void> {
-    const { groups, lease } = this.#state
+    const { groups, lease, tables } = this.#state
     if (lease.token !== token) return { value: undefined, isWrite: false }
-    return this.#write(undefined, { groups, lease: { ...lease, isReleased: true } })
+    return this.#write(undefined, { groups, tables, lease: { ...lease, isReleased: true } })
   }
 
   #write<Value>(value: Value, state: Stored<Row>): Execution<Value> {

@@ -7,6 +7,7 @@ import type { EndReason, Reply } from '../../keeper/engine/owner.ts'
 import { type Random, randomOf } from '../random.ts'
 import { SimulatedDatabase } from './database.ts'
 import type { EngineCode } from './engine-code.ts'
+import { tablesFollow } from './group-laws.ts'
 import { Host } from './host.ts'
 import type { Clients, Scenario } from './scenario.ts'
 import { Scheduler } from './scheduler.ts'
@@ -67,6 +68,8 @@ class Cluster<Command, Row, Answer> {
   /** Commands that an owner was given and has not answered. */
   readonly unanswered = new Map<Command, Host>()
   takeovers = 0
+  /** Commands whose senders read the tables afterwards. */
+  readonly #readBack = new Map<Command, boolean>()
   /** Hosts that were killed: what they had received is lost with them. */
   readonly #killed = new Set<Host>()
   #processes: (Process<Command, Answer> | null)[] = [null, null, null]
@@ -97,11 +100,19 @@ class Cluster<Command, Row, Answer> {
   #startProcess(slot: number): void {
     const host = new Host(`engine${slot}`, this.scheduler, this.clock, this.random() * 1e6)
     const silent = (): void => {}
+    const machine = this.#scenario.newMachine()
+    const genesis = machine.position()
     const own: { process: Process<Command, Answer> | null } = { process: null }
     const member = this.#code.startMember<Command, Row, Answer>(
       {
-        machine: this.#scenario.newMachine(),
+        machine,
         journal: this.database.journalOf(host),
+        tables: this.database.tablesOf(
+          host,
+          () => machine.position() - genesis,
+          (law) => this.faults.push(law),
+        ),
+        isReadBack: (command) => this.#readBack.get(command) === true,
         lease: this.database.leaseOf(host),
         clock: host,
         timer: host,
@@ -109,6 +120,7 @@ class Cluster<Command, Row, Answer> {
         observer: {
           waited: silent,
           decided: silent,
+          written: silent,
           stored: (commands) => {
             if (commands > OPTIONS.maxGroup) this.faults.push(`a group has ${commands} commands`)
           },
@@ -142,6 +154,8 @@ class Cluster<Command, Row, Answer> {
     const { host, member } = process
     return new Promise((resolve) => {
       host.deliver(() => {
+        if (!this.#readBack.has(command)) this.#readBack.set(command, this.random.chance(0.3))
+        const stored = this.database.visible.groups
         const replied = member.submit({
           command,
           class: of,
@@ -153,10 +167,20 @@ class Cluster<Command, Row, Answer> {
         this.unanswered.set(command, host)
         void replied.then((reply) => {
           this.unanswered.delete(command)
+          if ('answer' in reply && this.#readBack.get(command) === true) this.#checkReadBack(command, stored)
           host.deliver(() => resolve(reply))
         })
       })
     })
+  }
+
+  /** The tables contain at least what was stored when the command came. */
+  #checkReadBack(command: Command, stored: number): void {
+    const { written } = this.database.visible
+    if (written < stored)
+      this.faults.push(
+        `tables: ${JSON.stringify(command)} was answered at ${written}, behind group ${stored}`,
+      )
   }
 
   injectFault(): void {
@@ -288,12 +312,15 @@ export async function runExchange<Command, Row, Answer>(
     answers: clients.attempts.filter(({ reply }) => reply !== null).length,
     groups: database.durableGroups.length,
     takeovers: cluster.takeovers,
-    violations: scenario.check({
-      groups: database.durableGroups,
-      attempts: clients.attempts,
-      faults: cluster.faults,
-      arrivals: cluster.arrivals,
-      neverAnswered: cluster.neverAnswered,
-    }),
+    violations: [
+      ...tablesFollow(database.durableGroups, database.durableTables),
+      ...scenario.check({
+        groups: database.durableGroups,
+        attempts: clients.attempts,
+        faults: cluster.faults,
+        arrivals: cluster.arrivals,
+        neverAnswered: cluster.neverAnswered,
+      }),
+    ],
   }
 }

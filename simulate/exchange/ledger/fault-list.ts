@@ -16,7 +16,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'ownership.whenSafe(() => {',
     replacement: 'timer.soon(() => {',
-    seed: 2,
+    seed: 137,
   },
   {
     name: 'a refusal does not wait for what it was decided on',
@@ -33,7 +33,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "if (!(await journal.append(group))) return 'lost'",
     replacement: 'await journal.append(group)',
-    seed: 2,
+    seed: 5,
   },
   {
     name: 'an append without an answer counts as stored',
@@ -50,7 +50,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "return isStored ? 'stored' : 'absent'",
     replacement: "return 'stored'",
-    seed: 3,
+    seed: 1,
   },
   {
     name: 'a stored group is stored again',
@@ -58,7 +58,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "return isStored ? 'stored' : 'absent'",
     replacement: "return 'absent'",
-    seed: 9,
+    seed: 3,
   },
   {
     name: 'a found group does not move the head',
@@ -66,7 +66,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: '        head = found.number\n',
     replacement: '',
-    seed: 20,
+    seed: 29,
   },
   {
     name: 'a full disk counts as a rejected group',
@@ -74,7 +74,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "if (error instanceof ContentRejected) return 'rejected'",
     replacement: "if (!(error instanceof AppendUnknown)) return 'rejected'",
-    seed: 4,
+    seed: 1,
   },
   {
     name: 'a rejected group is sent again and again',
@@ -82,7 +82,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/appender.ts',
     passage: "if (error instanceof ContentRejected) return 'rejected'",
     replacement: 'if (error instanceof ContentRejected) { await pause(timer, RETRY_MS); continue }',
-    seed: 1,
+    seed: 8,
   },
   {
     name: 'queued commands of an ended owner are never answered',
@@ -91,7 +91,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     passage:
       '    for (let item = queue.take(); item !== null; item = queue.take()) item.reply(notExecuted(item))\n',
     replacement: '',
-    seed: 2,
+    seed: 1,
   },
   {
     name: 'answers without proof are dropped when the owner ends',
@@ -99,7 +99,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'for (const { decided } of [...unproven, open]) {',
     replacement: 'for (const { decided } of [open]) {',
-    seed: 2,
+    seed: 4,
   },
   {
     name: 'the open group is dropped when the owner ends',
@@ -107,7 +107,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'for (const { decided } of [...unproven, open]) {',
     replacement: 'for (const { decided } of [...unproven]) {',
-    seed: 5,
+    seed: 2,
   },
   {
     name: 'commands that are decided singly are dropped when the owner ends',
@@ -115,7 +115,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '    for (const item of singles) item.reply(notExecuted(item))\n',
     replacement: '',
-    seed: 13,
+    seed: 1,
   },
   {
     name: 'a faulty row is not undone',
@@ -155,7 +155,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '      singles = [...collected.decided.map(({ item }) => item), ...singles]\n',
     replacement: '',
-    seed: 8,
+    seed: 1,
   },
   {
     name: 'commands behind a rejected group are decided before it',
@@ -163,7 +163,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: '[...group.decided, ...collected.decided].map',
     replacement: '[...collected.decided, ...group.decided].map',
-    seed: 7,
+    seed: 1,
   },
   {
     name: 'a rejected group of several commands is blamed on the first',
@@ -185,8 +185,8 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'long work is answered after its first step',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: '      if (next === null) item.reply({ answer })\n',
-    replacement: '      item.reply({ answer })\n      if (next === null) continue\n',
+    passage: '      if (next === null) reply(item, answer)\n',
+    replacement: '      reply(item, answer)\n      if (next === null) continue\n',
     seed: 1,
   },
   {
@@ -203,7 +203,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/owner.ts',
     passage: 'for (const command of machine.unfinished()) {',
     replacement: 'for (const command of machine.unfinished().slice(0, 0)) {',
-    seed: 11,
+    seed: 45,
   },
   {
     name: 'the rows of a group lack those of its last command',
@@ -227,7 +227,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/now.ts',
     passage: 'return Math.max(now, latestRow) as Millis',
     replacement: 'return now as Millis',
-    seed: 3,
+    seed: 1,
   },
   {
     name: 'a candidate waits for less than the life of the lease',
@@ -235,7 +235,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/ownership.ts',
     passage: 'now - since >= lifeMs + driftMs',
     replacement: 'now - since >= lifeMs / 4',
-    seed: 2,
+    seed: 4,
   },
   {
     name: 'the lease never runs out for its owner',
@@ -243,7 +243,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/ownership.ts',
     passage: '!isStopped && clock.monotonic() < safeUntil',
     replacement: '!isStopped',
-    seed: 2,
+    seed: 137,
   },
   {
     name: 'a refused renewal extends the lease',
@@ -251,7 +251,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/ownership.ts',
     passage: 'if (!isOwner) {',
     replacement: 'if (!isOwner && isStopped) {',
-    seed: 2,
+    seed: 71,
   },
   {
     name: 'an owner that stops releases the lease before it has answered',
@@ -260,14 +260,14 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     passage:
       "        await owner.drain()\n        const { token } = ownership\n        owner.end('stopped')\n        await lease.release(token)",
     replacement: '        const { token } = ownership\n        await lease.release(token)',
-    seed: 10,
+    seed: 1,
   },
   {
     name: 'a follower skips a group',
     scenario: 'ledger',
     file: 'keeper/engine/follower.ts',
-    passage: '        head = group.number\n',
-    replacement: '        head = group.number + (group.rows.length === 2 ? 1 : 0)\n',
+    passage: '      head = group.number\n',
+    replacement: '      head = group.number + (group.rows.length === 2 ? 1 : 0)\n',
     seed: 1,
   },
   {
@@ -284,7 +284,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: "return queueOf(isBehind ? 'placement' : own)",
     replacement: 'return queueOf(isBehind ? own : own)',
-    seed: 7,
+    seed: 1,
   },
   {
     name: 'the newest command of an account is first',
@@ -292,7 +292,7 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: 'else own.push(item)',
     replacement: 'else own.unshift(item)',
-    seed: 4,
+    seed: 1,
   },
   {
     name: 'an account loses its waiting commands at its turn',
@@ -300,6 +300,54 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     file: 'keeper/engine/fair-queue.ts',
     passage: 'if (items.length > 0) this.#accounts.set(account, items)',
     replacement: 'if (items.length > 1) this.#accounts.set(account, items)',
-    seed: 2,
+    seed: 1,
+  },
+  {
+    name: 'changes of a refused group stay in the next write of the tables',
+    scenario: 'ledger',
+    file: 'keeper/engine/owner.ts',
+    passage: '      flusher.takenBack(appender.head)\n',
+    replacement: '',
+    seed: 1,
+  },
+  {
+    name: 'changes of stored groups are lost with a refused one',
+    scenario: 'ledger',
+    file: 'keeper/engine/flusher.ts',
+    passage: 'if (closed?.write != null) tables.giveBack()',
+    replacement: 'if (closed?.write != null) pending = []',
+    seed: 1,
+  },
+  {
+    name: 'a write of the tables contains a group that is decided and not stored',
+    scenario: 'ledger',
+    file: 'keeper/engine/flusher.ts',
+    passage: 'else if (isSettled()) begin(tables.collect(pending))',
+    replacement: 'else begin(tables.collect(pending))',
+    seed: 1,
+  },
+  {
+    name: 'a new owner does not write what the tables lack',
+    scenario: 'ledger',
+    file: 'keeper/engine/member.ts',
+    passage: 'if (isKeeping) for (const group of applied) rows.push(...group.rows)',
+    replacement: 'if (isKeeping && isEnded) for (const group of applied) rows.push(...group.rows)',
+    seed: 1,
+  },
+  {
+    name: 'a follower applies what the tables lack',
+    scenario: 'ledger',
+    file: 'keeper/engine/follower.ts',
+    passage: 'advance: () => applied(journal.readWritten)',
+    replacement: 'advance: () => applied(journal.read)',
+    seed: 1,
+  },
+  {
+    name: 'an answer that is read back does not wait for the tables',
+    scenario: 'ledger',
+    file: 'keeper/engine/flusher.ts',
+    passage: 'if (number <= written) return Promise.resolve(true)',
+    replacement: 'if (number <= stored) return Promise.resolve(true)',
+    seed: 1,
   },
 ]

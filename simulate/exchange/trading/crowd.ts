@@ -1,4 +1,4 @@
-/** Traders of a simulated exchange: placements and cancels, alone and as commands of several items, with labels, ids and used salts. */
+/** Traders of a simulated exchange: placements and cancels, alone and as commands of several items, with labels, ids and used salts, brackets and closes. */
 import type {
   CancelItem,
   Item,
@@ -32,7 +32,7 @@ const FLAGS = [
   undefined,
   undefined,
   { timeInForce: 'gtc', postOnly: true },
-  { timeInForce: 'ioc', postOnly: false },
+  { timeInForce: 'ioc', postOnly: false, builder: 'crowd' },
 ] as const
 
 /** Sequences by market that a client has seen, 0 for the accounts. */
@@ -129,6 +129,14 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
       this.#submit(repeated)
       return
     }
+    if (random.chance(0.06)) {
+      this.#submit({ userId, items: this.#bracket(userId), isAtomic: true, request: null })
+      return
+    }
+    if (random.chance(0.04)) {
+      this.#submit({ userId, items: this.#closes(userId), isAtomic: false, request: null })
+      return
+    }
     const isSingle = random.chance(0.7)
     const count = isSingle ? 1 : random.between(2, 6)
     const items = Array.from({ length: count }, () => this.#item(userId))
@@ -197,6 +205,43 @@ export class Crowd implements Clients<ExchangeCommand, ExchangeAnswer> {
     const clientOrderId = random.chance(0.2) ? random.pick(LABELS) : null
     const flags = isMarket ? undefined : random.pick(FLAGS)
     return { order, clientOrderId, absentUpTo: null, ...(flags !== undefined && { flags }) }
+  }
+
+  /** An entry with its exits, or exits alone. The numbers are few, so that some are taken. */
+  #bracket(userId: UserId): Item[] {
+    const random = this.#random
+    const own = this.#orders.get(userId) as SignedOrder[]
+    const { order: entry, ...unsigned } = this.#newOrder(userId, own)
+    const flags = { timeInForce: 'gtc', postOnly: false, bracket: random.between(1, 6) } as const
+    const side = entry.side === 'LONG' ? 'SHORT' : 'LONG'
+    const exits = (['TAKE_PROFIT_LIMIT', 'STOP_LOSS_MARKET'] as const).map((type): Item => {
+      const { order, absentUpTo } = this.#newOrder(userId, own)
+      const trigger = (ORACLE_TICKS + random.between(-30, 30)) as Ticks
+      const price = (type === 'TAKE_PROFIT_LIMIT' ? ORACLE_TICKS + random.between(-30, 30) : 0) as Ticks
+      const { marketId, quantity } = entry
+      const exit = { ...order, marketId, quantity, side, type, trigger, price, reduceOnly: true } as const
+      own[own.length - 1] = exit
+      return { kind: 'place', order: exit, clientOrderId: null, flags, absentUpTo }
+    })
+    const first: Item = { ...unsigned, kind: 'place', order: { ...entry, reduceOnly: false }, flags }
+    return random.chance(0.8) ? [first, ...exits] : exits
+  }
+
+  /** Two closes of one position now and then: each is signed for more than it can have. */
+  #closes(userId: UserId): Item[] {
+    const own = this.#orders.get(userId) as SignedOrder[]
+    const { order, absentUpTo } = this.#newOrder(userId, own)
+    const terms = { type: 'MARKET', price: 0 as Ticks, quantity: 3000 as Steps, reduceOnly: true } as const
+    const first = { ...order, ...terms }
+    own[own.length - 1] = first
+    const second = {
+      ...this.#newOrder(userId, own).order,
+      ...terms,
+      marketId: order.marketId,
+      side: order.side,
+    }
+    own[own.length - 1] = second
+    return [first, second].map((one) => ({ kind: 'place', order: one, clientOrderId: null, absentUpTo }))
   }
 
   /** The operator lifts a restriction after a faulty command. */

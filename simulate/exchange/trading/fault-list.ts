@@ -17,6 +17,8 @@ const inPlacement = inFile('domain/exchange/decide/orders/place.ts')
 const inCancel = inFile('domain/exchange/decide/orders/cancel.ts')
 const inReplacement = inFile('domain/exchange/decide/orders/replace.ts')
 const inAuction = inFile('domain/auction/auction-turn.ts')
+const inBrackets = inFile('domain/orders/brackets.ts')
+const inTranches = inFile('domain/auction/tranches.ts')
 const inRequests = inFile('domain/exchange/decide/orders/requests.ts')
 const inOrders = inFile('domain/exchange/apply/orders.ts')
 const inDraft = inFile('domain/exchange/draft.ts')
@@ -55,7 +57,7 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'a used label is accepted',
     'if (labelled !== undefined) {',
     'if (labelled !== undefined && labelled.account !== userId) {',
-    3,
+    1,
   ),
   inPlacement(
     'margin of resting orders counts as available',
@@ -163,13 +165,13 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'a replaced order does not end',
     'const seq = draft.write(marketId, row)\n',
     'const seq = draft.lastSeq(marketId)\n',
-    2,
+    1,
   ),
   inReplacement(
     'a refused replacement ends the old order',
     "    ({ kind }) => kind === 'placed',\n",
     '    () => true,\n',
-    1,
+    2,
   ),
   inPlacement(
     'a post-only order may cross',
@@ -181,6 +183,24 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'an ioc order stays after its auction',
     '  return ioc.filter(ends)',
     '  return ioc.filter((order) => !ends(order))',
+    7,
+  ),
+  inBrackets(
+    'exits stay when their entry ends',
+    "  if (hasLostEntry && entries.length === 0) return ends(exits, 'ENTRY_ENDED')\n",
+    '',
     1,
+  ),
+  inBatches(
+    'exits stay dormant when their entry matches',
+    '  if (order.bracket > 0 && !isExit(order)) wakeExits(state, order)\n',
+    '',
+    2,
+  ),
+  inTranches(
+    'two closes each get the whole position',
+    '    reducible = (reducible - reducing) as Steps\n',
+    '',
+    3,
   ),
 ]

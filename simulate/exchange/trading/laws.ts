@@ -37,6 +37,7 @@ export function checkLaws(
     ...forwardInTime(rows),
     ...replacedAsOne(rows),
     ...flagsApplied(rows),
+    ...reducedWithin(rows),
     ...neverAnswered.map((command) => `bounded: ${command.kind} was never answered`),
     ...faults.map((fault) => `recovery: ${fault}`),
   ]
@@ -280,6 +281,28 @@ function flagsApplied(rows: readonly Entry[]): string[] {
         ? [`flags-applied: ioc order ${order_id} is in batches ${earlier} and ${row.batch_id}`]
         : []
     })
+  })
+}
+
+/** Reduce-only orders of an account fill at most its matched position in a batch. No fill is mined or voided in a run. */
+function reducedWithin(rows: readonly Entry[]): string[] {
+  const reduceOnly = new Set(
+    rows.flatMap(({ row }) => (row.kind === 'order_placed' && row.reduce_only ? [row.order_id] : [])),
+  )
+  const sizes = new Map<string, number>()
+  return rows.flatMap(({ shard, row }) => {
+    if (row.kind !== 'batch_cleared') return []
+    const left = new Map<string, number>()
+    for (const { order_id, user_id, side, steps } of row.fills) {
+      if (!reduceOnly.has(order_id)) continue
+      const key = `${shard}/${user_id}`
+      const reducible = (side === 'LONG' ? -1 : 1) * (sizes.get(key) ?? 0)
+      left.set(key, (left.get(key) ?? Math.max(0, reducible)) - steps)
+    }
+    for (const { user_id, size } of row.matched ?? []) sizes.set(`${shard}/${user_id}`, size)
+    return [...left]
+      .filter(([, steps]) => steps < 0)
+      .map(([key, steps]) => `reduced-within: batch ${row.batch_id} reduces ${key} by ${-steps} too much`)
   })
 }
 
