@@ -1,20 +1,6 @@
 /** Chooses the ports of the stack: the requested one if it is free. */
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { StackError } from './options.ts'
-import { freePort } from './ports.ts'
-
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1')
-  try {
-    await once(server, 'listening')
-  } catch {
-    return false
-  }
-  server.close()
-  await once(server, 'close')
-  return true
-}
+import { freePort, isFree } from './ports.ts'
 
 /** The requested port, or any free one for 0. Throws if another program listens on it. */
 export async function requirePort(port: number): Promise<number> {

@@ -11,7 +11,7 @@ import { ActionFixture, RATE } from '../keeper/support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../keeper/support/chain-fixture.ts'
 import type { Auction } from '../keeper/support/engine-turns.ts'
 import type { Trader } from '../keeper/support/market-fixture.ts'
-import { revertTo } from '../keeper/support/saved-chain.ts'
+import { restoreChain, saveChain } from '../keeper/support/saved-chain.ts'
 import { openTrading } from '../keeper/support/trading.ts'
 import { passTime } from '../support/chain-faults.ts'
 import { perpetual } from '../support/markets.ts'
@@ -76,7 +76,7 @@ describe('the audit of funding', function () {
     await match(carol, bob)
     await actions.updateFunding(1000)
     await settle()
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
 
     await sleep(ACCRUAL_MS)
     await actions.updateFunding(1000, (RATE + 7n) as HourlyFunding)
@@ -94,7 +94,7 @@ describe('the audit of funding', function () {
     expect(new Set(paid.map(({ user_id }) => user_id)).size).to.equal(5)
     expect(paid.length).to.be.at.least(9)
 
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await fixture.follow()
     expect(await differences(), 'after the fork').to.deep.equal([])
     expect(await unexplained(), 'after the fork').to.deep.equal([])

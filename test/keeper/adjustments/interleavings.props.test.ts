@@ -16,7 +16,7 @@ import {
 } from '../support/adjustment-run.ts'
 import { adjustKey, foreignTransaction, useChain } from '../support/chain-fixture.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 const RUNS = Number(process.env.ADJUSTMENT_RUNS ?? 2)
@@ -198,7 +198,7 @@ describe('adjustments under faults', function () {
     const counts: Record<string, number> = {}
     await fc.assert(
       fc.asyncProperty(steps, async (taken) => {
-        const snapshot = await chain().provider.send('evm_snapshot', [])
+        const saved = await saveChain(chain())
         const run = await AdjustmentRun.on(await openTrading(chain()))
         try {
           const interleaving = await Interleaving.open(run, counts)
@@ -209,7 +209,7 @@ describe('adjustments under faults', function () {
           await interleaving.finish()
         } finally {
           await run.close()
-          await revertTo(chain(), snapshot)
+          await restoreChain(chain(), saved)
         }
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: true, ...(PATH !== undefined && { path: PATH }) },

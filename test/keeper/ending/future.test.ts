@@ -5,7 +5,7 @@ import { LeaseLost } from '../../../db/fence.ts'
 import { future, price } from '../../support/markets.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { EndingFixture } from '../support/ending-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, type SavedChain, saveChain } from '../support/saved-chain.ts'
 
 const DAY_MS = 86_400_000
 const WINDOW_MS = 3 * DAY_MS + 60_000
@@ -27,9 +27,9 @@ describe('the end of a future', function () {
     return { fixture, ending, alice, bob }
   }
 
-  const snapshot = (): Promise<string> => chain().provider.send('evm_snapshot', [])
-  async function goBackTo(state: string): Promise<void> {
-    await revertTo(chain(), state)
+  const save = (): Promise<SavedChain> => saveChain(chain())
+  async function goBackTo(state: SavedChain): Promise<void> {
+    await restoreChain(chain(), state)
     await chain().provider.send('evm_mine', [])
   }
 
@@ -84,7 +84,7 @@ describe('the end of a future', function () {
   it('when a fork takes back its final report or its end, both happen again', async () => {
     const { fixture, ending } = await openTraded()
     await ending.close()
-    const open = await snapshot()
+    const open = await save()
     await ending.publish('final', price('110'))
     await ending.until(async () => (await ending.market()).final_report !== null)
     await goBackTo(open)
@@ -94,7 +94,7 @@ describe('the end of a future', function () {
     expect(await ending.transactions()).to.deep.equal(['end:2:report MINED'])
 
     await ending.passTime(DAY_MS + 10_000)
-    const closed = await snapshot()
+    const closed = await save()
     await ending.until(() => isEnded(ending))
     expect((await ending.market()).ended).to.include({ how: 'finalized', price: price('110').toString() })
     await goBackTo(closed)
@@ -115,7 +115,7 @@ describe('the end of a future', function () {
     await ending.pass()
     expect(await ending.transactions(), 'no claim within the window').to.deep.equal(['end:2:report MINED'])
     await ending.passTime(WINDOW_MS)
-    const unpaid = await snapshot()
+    const unpaid = await save()
     await ending.pass()
     await ending.pass()
     const claims = [`end:2:claim:${alice.account} MINED`, `end:2:claim:${bob.account} MINED`]

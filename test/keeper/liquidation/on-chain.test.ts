@@ -11,7 +11,7 @@ import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
 import { startMarketLoop } from '../support/market-loop.ts'
-import { revertTo, saveChain } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading, type Trading } from '../support/trading.ts'
 
 /** A long at 1,000 with leverage 20 is below the threshold at 975, below two thirds of MMR at 960, and worth less than nothing at 945. */
@@ -207,7 +207,7 @@ describe('the steps of a liquidation on the chain', function () {
       await settle()
       await turn()
       const after = await steps()
-      await revertTo(chain(), before.snapshots[1])
+      await restoreChain(chain(), before)
       await chain().provider.send('evm_mine', [])
       await fixture.follow()
       await turn()

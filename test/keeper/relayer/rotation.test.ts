@@ -17,7 +17,7 @@ import {
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 /** Both are operators of the market and have gas. */
@@ -199,13 +199,13 @@ describe('the rotation of a relayer key', function () {
   for (const kept of [[], [FIRST]] as const) {
     const having = kept.length === 0 ? 'gone' : 'kept'
     it(`when a fork takes back an action of the old key, which is ${having}, and one of the new key, both settle once`, async () => {
-      const snapshot = await chain().provider.send('evm_snapshot', [])
+      const saved = await saveChain(chain())
       await match(10)
       await settleAll()
       await start(SECOND, ...kept)
       await match(20)
       await settleAll()
-      await revertTo(chain(), snapshot)
+      await restoreChain(chain(), saved)
       await fixture.follow()
       expect(await statuses()).to.deep.equal(['SUBMITTED', 'SUBMITTED'])
       await start(SECOND, ...kept)
@@ -217,14 +217,14 @@ describe('the rotation of a relayer key', function () {
   }
 
   it('when a fork lets an action of the new key overtake one of the old key, it is signed again and nothing is voided', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await match(10)
     await settleAll()
     await start(SECOND)
     await match(20)
     await settleAll()
     const [second] = await signedBy(SECOND)
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await chain().provider.broadcastTransaction(second?.raw as string)
     await chain().provider.waitForTransaction(Transaction.from(second?.raw as string).hash as string)
     await fixture.follow()

@@ -11,7 +11,7 @@ import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 
 const KINDS = ['match', 'fund', 'fund', 'misfund', 'inherit', 'settle', 'crash'] as const
 type Step = (typeof KINDS)[number]
@@ -131,14 +131,13 @@ describe('random queues of actions on the contracts', function () {
   const chain = useChain(perpetual)
 
   it('when batches and single actions are queued in any order with crashes, all but the invalid ones are mined in order', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
-    let latest = snapshot
+    let saved = await saveChain(chain())
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom(...KINDS), { minLength: 6, maxLength: 14 }),
         async (steps) => {
-          await revertTo(chain(), latest)
-          latest = await chain().provider.send('evm_snapshot', [])
+          await restoreChain(chain(), saved)
+          saved = await saveChain(chain())
           const run = await Run.open(await ChainFixture.openOn(chain()))
           try {
             for (const step of steps) await run.take(step)

@@ -12,7 +12,7 @@ import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 describe('the queue of actions', function () {
@@ -88,7 +88,7 @@ describe('the queue of actions', function () {
     await match(alice, bob)
     await match(carol, bob)
     await settleAll()
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
 
     await actions.updateFunding(1000)
     const second = await match(dave, bob, 30, 1000, 5)
@@ -123,7 +123,7 @@ describe('the queue of actions', function () {
     expect(await fixture.rows('funding_updated')).to.have.length(1)
     const sent = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
 
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await chain().provider.send('evm_mine', [])
     await fixture.follow()
     expect(await minedFunding()).to.deep.equal([])

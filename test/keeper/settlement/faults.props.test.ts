@@ -14,7 +14,7 @@ import { anyFault, anyLateFault } from '../support/any-fault.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { EndingRun } from '../support/ending-run.ts'
 import { FaultRun } from '../support/fault-run.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 
 const RUNS = Number(process.env.FAULT_RUNS ?? 2)
 const SEED = Number(process.env.FAULT_SEED ?? 7)
@@ -37,7 +37,7 @@ describe('settlement under faults', function () {
     const counts: Record<string, number> = {}
     await fc.assert(
       fc.asyncProperty(faults, late, fc.integer({ min: 1, max: 8 }), async (taken, lateTaken, depth) => {
-        const snapshot = await chain().provider.send('evm_snapshot', [])
+        const saved = await saveChain(chain())
         const fixture = await ChainFixture.openOn(chain())
         try {
           const run = await FaultRun.open(fixture, node.url)
@@ -48,7 +48,7 @@ describe('settlement under faults', function () {
           for (const [name, count] of Object.entries(run.counts)) counts[name] = (counts[name] ?? 0) + count
         } finally {
           await fixture.close()
-          await revertTo(chain(), snapshot)
+          await restoreChain(chain(), saved)
         }
       }),
       { numRuns: RUNS, seed: SEED, endOnFailure: true, ...(PATH !== undefined && { path: PATH }) },

@@ -5,7 +5,7 @@ import { passTime } from '../../support/chain-faults.ts'
 import { future, price } from '../../support/markets.ts'
 import { ActionFixture } from '../support/action-fixture.ts'
 import { ChainFixture, useChain } from '../support/chain-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 
 const DAY_MS = 86_400_000
 const SETTLING = 3
@@ -40,7 +40,7 @@ describe('the finalization of a market', function () {
     const report = await actions.reportFinal(price('123'))
     await passTime(chain(), DAY_MS + 10_000)
     fixture.clock.value = (await actions.headTime()) as number
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
 
     await actions.finalize(report)
     await settleAll()
@@ -57,7 +57,7 @@ describe('the finalization of a market', function () {
     expect(behind.ok ? null : behind.refusal.code).to.equal('MARKET_ENDED')
     expect(await auction.run()).to.equal(null)
 
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await chain().provider.send('evm_mine', [])
     await fixture.follow()
     expect([await mode(), (await fixture.actions()).at(-1)?.status]).to.deep.equal(['open', 'SUBMITTED'])

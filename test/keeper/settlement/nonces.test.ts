@@ -15,7 +15,7 @@ import {
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { type Placement, realClock, type Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))
@@ -124,12 +124,12 @@ describe('the nonces of a relayer lane', function () {
   })
 
   it('when a fork removes a voided revert, a transaction of nothing uses its nonce and the voided part is not sent again', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await match(10, { signer: stranger })
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['REVERTED'])
     const [voided] = await fixture.transactions()
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     sent.length = 0
 
     await match(20)
@@ -145,7 +145,7 @@ describe('the nonces of a relayer lane', function () {
   })
 
   it('when a fork removes a voided revert between two mined parts, the mined parts are sent again in order', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await match(10)
     await settleAll()
     await match(7, { signer: stranger })
@@ -154,7 +154,7 @@ describe('the nonces of a relayer lane', function () {
     await settleAll()
     expect(await statusOfActions()).to.deep.equal(['MINED', 'REVERTED', 'MINED'])
     const voided = (await fixture.transactions())[1]?.tx_hash
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     sent.length = 0
 
     await start()
@@ -166,10 +166,10 @@ describe('the nonces of a relayer lane', function () {
   })
 
   it('when a fork puts a foreign transaction in the place of a mined part, the part is voided and settles later', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await match(20)
     await settleAll()
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await foreignTransaction(chain(), 0)
     await fixture.follow()
     expect(await statusOfActions()).to.deep.equal(['SUBMITTED'])
@@ -182,11 +182,11 @@ describe('the nonces of a relayer lane', function () {
   })
 
   it('when a fork removes foreign transactions, transactions of nothing use their nonces', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await foreignTransaction(chain(), 0)
     await foreignTransaction(chain(), 1)
     await start()
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await match(20)
     await settleAll()
     expect(await recordedTransactions()).to.deep.equal([
@@ -247,10 +247,10 @@ describe('the nonces of a relayer lane', function () {
   })
 
   it('when the keeper crashes before it sends a transaction of nothing, its successor sends the stored one', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await foreignTransaction(chain(), 0)
     await start()
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     await start((chain) => ({
       ...chain,
       send: () => Promise.reject(new Error('crashed before the broadcast')),

@@ -9,7 +9,7 @@ import { type ChainFixture, type SettlementFixture, useChain } from '../support/
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Placement, Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 const stranger = new Wallet(id('stranger'))
@@ -78,14 +78,14 @@ describe('settlement over preconfirmed receipts', function () {
   })
 
   it('when a preconfirmed revert is rolled back, the same bytes are sent again', async () => {
-    const snapshot = await chain().provider.send('evm_snapshot', [])
+    const saved = await saveChain(chain())
     await order(alice, 'LONG', { signer: stranger })
     await order(bob, 'SHORT')
     await auction.run()
     await settlement.step(settling)
     const [reverted] = await fixture.transactions()
     expect(reverted).to.include({ status: 'REVERTED', block: null })
-    await revertTo(chain(), snapshot)
+    await restoreChain(chain(), saved)
     expect(await chain().provider.getTransactionReceipt(reverted?.tx_hash as string)).to.equal(null)
 
     await settleAll()

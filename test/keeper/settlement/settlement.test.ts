@@ -7,7 +7,7 @@ import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import type { Auction } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import type { Trader } from '../support/market-fixture.ts'
-import { revertTo } from '../support/saved-chain.ts'
+import { restoreChain, saveChain } from '../support/saved-chain.ts'
 import { openTrading } from '../support/trading.ts'
 
 describe('settlement', function () {
@@ -223,14 +223,14 @@ describe('settlement', function () {
     })
 
     it('when the chain loses its last blocks, it sends the same bytes again in order', async () => {
-      const snapshot = await chain().provider.send('evm_snapshot', [])
+      const saved = await saveChain(chain())
       await match(10)
       await match(15)
       const settlement = fixture.settlement()
       await settlement.start(settling)
       await settlement.settleAll(settling)
       const before = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
-      await revertTo(chain(), snapshot)
+      await restoreChain(chain(), saved)
       expect(await fixture.position(alice)).to.equal(0n)
 
       const restarted = fixture.settlement()

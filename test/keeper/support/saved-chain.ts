@@ -18,21 +18,24 @@ export async function saveChain({ provider }: TestChain): Promise<SavedChain> {
   return { number: await provider.getBlockNumber(), snapshots: [first, second] }
 }
 
-/** A block that anvil mines while it goes back keeps its old number: the blocks before it are missing then, and it has to go back once more. */
+/**
+ * Forgets everything since the state was saved. A block that anvil mines while it goes back keeps its old number: the blocks before it are missing then,
+ * and it has to go back once more.
+ */
 export async function restoreChain(
   chain: TestChain,
   { number, snapshots: [first, second] }: SavedChain,
 ): Promise<void> {
   const { provider } = chain
-  await revertTo(chain, second)
+  await goBack(chain, second)
   const head = await provider.getBlockNumber()
   const has = async (block: number): Promise<boolean> =>
     block > head || (await provider.getBlock(block)) !== null
-  if (!(await has(number)) || !(await has(number + 1))) await revertTo(chain, first)
+  if (!(await has(number)) || !(await has(number + 1))) await goBack(chain, first)
 }
 
-/** Forgets everything since the snapshot. The node would take its clock back as well, and an auction is as of its latest block. */
-export async function revertTo({ provider, admin }: TestChain, snapshot: string): Promise<void> {
+/** The node would take its clock back as well, and an auction is as of its latest block. */
+async function goBack({ provider, admin }: TestChain, snapshot: string): Promise<void> {
   await provider.send('evm_revert', [snapshot])
   admin.reset()
   const { timestamp } = (await provider.getBlock('latest')) as { timestamp: number }

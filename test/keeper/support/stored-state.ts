@@ -269,6 +269,8 @@ export class StoredState {
         postOnly: row.post_only,
         unused: row.unused as Steps,
         replaces: 0 as Seq,
+        bracket: row.bracket,
+        dormant: false,
         forced: row.forced,
         expiration: row.expiration as Seconds,
         aliveUntil: row.alive_until as Seconds,
@@ -297,6 +299,7 @@ export class StoredState {
         signer: null,
         signature: null,
         clientOrderId: null,
+        builder: null,
       })
     }
   }
