@@ -45,7 +45,7 @@ export async function loadPackedInputs(
   batchId: number,
 ): Promise<Buffer | null> {
   const row = await db
-    .selectFrom('batches')
+    .selectFrom('batch_inputs')
     .select('inputs')
     .where('market_id', '=', marketId)
     .where('batch_id', '=', batchId)
@@ -53,11 +53,11 @@ export async function loadPackedInputs(
   return row?.inputs ?? null
 }
 
-/** Deletes the inputs of the oldest batches up to `asOf`, at most `most`. Returns how many were deleted. */
+/** Deletes the inputs of the oldest batches up to `asOf`, at most `most`. Returns how many were deleted. Locking them first would take the right to update. */
 export async function deleteInputs(tx: Tx, asOf: Millis, most: number): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
-    update batches set inputs = null where ctid = any(array(
-      select ctid from batches where as_of <= ${asOf} and inputs is not null order by as_of limit ${most} for update
+    delete from batch_inputs where ctid = any(array(
+      select ctid from batch_inputs where as_of <= ${asOf} order by as_of limit ${most}
     ))
   `.execute(tx)
   return Number(numAffectedRows)

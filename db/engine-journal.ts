@@ -1,9 +1,10 @@
 /**
- * Journal and lease of the engine on Postgres. One transaction appends a group, with statements for the tables that follow it, if its number follows
- * the head and its token is the current one. It locks the row of the token: a takeover, which changes it, waits for the append, and an append
+ * Journal and lease of the engine on Postgres. One statement appends a group, if its number follows the head and its token is the current one. The tables
+ * of readers follow in transactions of their own. It locks the row of the token: a takeover, which changes it, waits for the append, and an append
  * that waits for a takeover finds another token and stores nothing.
  */
 import pg from 'pg'
+import { APPEND_PLACED_NAME } from './journal.ts'
 import { runTogether, type Statement } from './round-trip.ts'
 
 /**
@@ -18,8 +19,20 @@ export const APPEND = `
 `
 const NOT_NEXT = 'CB001'
 
+/** Fails with `NOT_NEXT` unless the tables contain exactly the groups before. Bounded like an append, whose rows it writes several times over. */
+const ADVANCE = `
+  with bound as materialized (
+    select case when current_setting('transaction_timeout', true) is not null then set_config('transaction_timeout', '5000', true) end
+  )
+  select advance_engine_tables($1::bigint, $2::bigint, $3::bigint) from bound
+`
+
 const READ = `
   select number, token, version, rows, before, digest from engine_groups where number > $1 order by number limit $2
+`
+const READ_WRITTEN = `
+  select number, token, version, rows, before, digest from engine_groups
+  where number > $1 and number <= (select written from engine_tables) order by number limit $2
 `
 const READ_LEASE = 'select token, renewals, is_released from engine_lease'
 /** The lease's row is locked first: of two candidates the second finds it changed. */
@@ -77,20 +90,11 @@ async function runOn(client: pg.PoolClient, statements: readonly Statement[]): P
   return rows as readonly object[][]
 }
 
-/**
- * True if the group is stored, and what the statements write with it; false if its number or its token is not the next one. Throws the error of the
- * first statement that fails: then nothing is stored, unless `failureOf` does not know it. Releases the connection.
- */
-export async function appendWithTables(
-  client: pg.PoolClient,
-  group: StoredGroup,
-  tables: readonly Statement[],
-): Promise<boolean> {
-  const { number, token, version, before, digest } = group
-  const values = [number, token, version, JSON.stringify(group.rows), before, digest]
+/** Runs the statements, the first of which may fail with `NOT_NEXT`: false then, and nothing is stored. Releases the connection. */
+async function runNext(client: pg.PoolClient, statements: readonly Statement[]): Promise<boolean> {
   try {
     // Without a begin, the server commits what precedes the one Sync as a whole.
-    await runOn(client, [{ name: 'engine-append', text: APPEND, values }, ...tables])
+    await runOn(client, statements)
     return true
   } catch (error) {
     if (error instanceof pg.DatabaseError && error.code === NOT_NEXT) return false
@@ -98,9 +102,142 @@ export async function appendWithTables(
   }
 }
 
-/** Appends a group that no table follows. */
-export const appendGroup = (client: pg.PoolClient, group: StoredGroup): Promise<boolean> =>
-  appendWithTables(client, group, [])
+/**
+ * True if the group is stored; false if its number or its token is not the next one. Throws: nothing is stored, unless `failureOf` does not know the
+ * error. `evidence`: stored with it. Releases the connection.
+ */
+export const appendGroup = (
+  client: pg.PoolClient,
+  group: StoredGroup,
+  evidence: readonly Statement[] = [],
+): Promise<boolean> => runNext(client, [appendStatement(group), ...evidence])
+
+function appendStatement({ number, token, version, rows, before, digest }: StoredGroup): Statement {
+  const values = [number, token, version, JSON.stringify(rows), before, digest]
+  return { name: 'engine-append', text: APPEND, values }
+}
+
+/** Stores the first group, whose rows the tables have already. */
+export const appendGenesis = (client: pg.PoolClient, group: StoredGroup): Promise<boolean> =>
+  runNext(client, [appendStatement(group), advance({ token: group.token, from: 0, to: group.number })])
+
+/** A write of the tables that follow the journal. */
+export interface TableStep {
+  readonly token: number
+  /** The last group that the tables contain before the write, and after it. */
+  readonly from: number
+  readonly to: number
+}
+
+const advance = ({ token, from, to }: TableStep): Statement => ({
+  name: 'engine-advance',
+  text: ADVANCE,
+  values: [token, from, to],
+})
+
+/** True if the statements are executed as one transaction; false if the tables contain other groups or the token is not the current one. Releases the connection. */
+export const writeTables = (
+  client: pg.PoolClient,
+  step: TableStep,
+  statements: readonly Statement[],
+): Promise<boolean> => runNext(client, [advance(step), ...statements])
+
+/** Rows that the server has refused, by the statement that would have written them. */
+export class RefusedRows {
+  readonly #rows = new Map<string, Set<string>>()
+
+  add({ name }: Statement, row: unknown): void {
+    const known = this.#rows.get(name) ?? new Set()
+    this.#rows.set(name, known.add(JSON.stringify(row)))
+  }
+
+  /** The statement without them; null if nothing is left. */
+  without(statement: Statement): Statement | null {
+    const refused = this.#rows.get(statement.name)
+    if (refused === undefined) return statement
+    const rows = rowsOf(statement).filter((row) => !refused.has(JSON.stringify(row)))
+    return rows.length === 0 ? null : { ...statement, values: [JSON.stringify(rows)] }
+  }
+}
+
+/**
+ * The same for statements that the server refuses because of what they contain: rows that it refuses are left out, and added to `refused`, also if the
+ * write fails: its repetition does not try them again. The others are written.
+ */
+export async function writeAround(
+  client: pg.PoolClient,
+  step: TableStep,
+  statements: readonly Statement[],
+  refused: RefusedRows,
+  onRefused: (statement: Statement, row: unknown, error: unknown) => void,
+): Promise<boolean> {
+  try {
+    await client.query('begin')
+    const { text, values } = advance(step)
+    await client.query(text, [...values])
+    for (const statement of statements) {
+      const rest = refused.without(statement)
+      if (rest !== null)
+        await tryRows(client, rest, (row, error) => {
+          refused.add(statement, row)
+          onRefused(statement, row, error)
+        })
+    }
+    await client.query('commit')
+    client.release()
+    return true
+  } catch (error) {
+    client.release(error as Error)
+    if (error instanceof pg.DatabaseError && error.code === NOT_NEXT) return false
+    throw error
+  }
+}
+
+/** Executes the statement, or its halves if the server refuses it. */
+async function tryRows(
+  client: pg.PoolClient,
+  statement: Statement,
+  onRefused: (row: unknown, error: unknown) => void,
+): Promise<void> {
+  const { text, values } = statement
+  await client.query('savepoint before_rows')
+  try {
+    await client.query(text, [...values])
+    await client.query('release savepoint before_rows')
+  } catch (error) {
+    const rows = rowsOf(statement)
+    // A journal with a gap is projected no further: it waits for an operator as a whole.
+    if (failureOf(error) !== 'content' || rows.length === 0 || statement.name === APPEND_PLACED_NAME)
+      throw error
+    await client.query('rollback to savepoint before_rows')
+    if (rows.length === 1) return onRefused(rows[0], error)
+    const half = rows.length >> 1
+    for (const some of [rows.slice(0, half), rows.slice(half)])
+      await tryRows(client, { ...statement, values: [JSON.stringify(some)] }, onRefused)
+  }
+}
+
+/** Rows of a statement whose one parameter has them as JSON. */
+function rowsOf({ values }: Statement): unknown[] {
+  const [first] = values
+  if (values.length !== 1 || typeof first !== 'string' || !first.startsWith('[')) return []
+  return JSON.parse(first) as unknown[]
+}
+
+/** The last group that the tables contain. */
+export async function readWritten(pool: pg.Pool): Promise<number> {
+  const [row] = await run<{ written: number }>(pool, {
+    name: 'engine-written',
+    text: 'select written from engine_tables',
+    values: [],
+  })
+  if (row === undefined) throw new Error('the table engine_tables has no row: the migration inserts it')
+  return row.written
+}
+
+/** Groups that the tables contain. */
+export const readWrittenGroups = (pool: pg.Pool, after: number, most: number): Promise<StoredGroup[]> =>
+  run<StoredGroup>(pool, { name: 'engine-read-written', text: READ_WRITTEN, values: [after, most] })
 
 export const readGroups = (pool: pg.Pool, after: number, most: number): Promise<StoredGroup[]> =>
   run<StoredGroup>(pool, { name: 'engine-read', text: READ, values: [after, most] })

@@ -18,6 +18,10 @@ export interface EngineOwnershipTable {
   token: number
   /** Rises when the database is restored from a backup. Written by: the owner of the database. */
   incarnation: Generated<number>
+  /** The last incarnation whose engine has replayed the chain. Below `incarnation` from a restore until then. Written by: engine. */
+  caught_up: Generated<number>
+  /** The point in time of the restore that began the incarnation; null without one. Written by: the owner of the database. */
+  restored_to: string | null
 }
 
 /** One row: how often the present owner has renewed its lease. Written by: engine. */
@@ -25,6 +29,11 @@ export interface EngineLeaseTable {
   token: number
   renewals: number
   is_released: boolean
+}
+
+/** One row: the last group that the tables of readers contain. Written by: engine, in the transaction that writes them. */
+export interface EngineTablesTable {
+  written: number
 }
 
 /** The state after a group. It counts once it is complete. Written by: engine. */
@@ -57,4 +66,5 @@ export interface EngineTables {
   engine_groups: EngineGroupsTable
   engine_ownership: EngineOwnershipTable
   engine_lease: EngineLeaseTable
+  engine_tables: EngineTablesTable
 }

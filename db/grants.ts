@@ -1,7 +1,8 @@
 /**
  * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
  * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`), announces their price protection, and edits
- * trading calendars (`calendar_exceptions`) and posts announcements (`announcements`).
+ * trading calendars (`calendar_exceptions`), posts announcements (`announcements`)
+ * and records backups (`backups`).
  */
 import type { Database } from './schema.ts'
 
@@ -58,7 +59,10 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   used_reports: { keeper: { insert: 'all' }, engine: { insert: 'all' } },
   calendar_exceptions: {},
   announcements: {},
-  batches: { keeper: { update: ['inputs'] }, engine: PUT },
+  backups: {},
+  history_files: { api: { insert: 'all', update: ['sha256', 'size'] } },
+  batches: { engine: PUT },
+  batch_inputs: { keeper: { delete: true }, engine: PUT },
   // Written by the migration that creates it.
   proof_keys: {},
   fills: { engine: PUT },
@@ -85,6 +89,7 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   engine_groups: { engine: { insert: 'all' } },
   engine_ownership: { engine: { update: 'all' } },
   engine_lease: { engine: { update: 'all' } },
+  engine_tables: { engine: { update: ['written'] } },
   engine_checkpoints: { engine: PUT_AND_DELETED },
   engine_checkpoint_chunks: { engine: { insert: 'all', delete: true } },
   session_keys: { engine: PUT_AND_DELETED },
@@ -121,7 +126,9 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   'read.withdrawal_events': PROJECTED,
   'read.position_states': PROJECTED,
   'read.realized_profits': PROJECTED,
+  'read.cash_flows': PROJECTED,
   'read.book_levels': PROJECTED,
+  'read.builder_days': PROJECTED,
   'read.batches': PROJECTED,
   'read.funding_rates': PROJECTED,
   'read.candles': PROJECTED,
@@ -148,7 +155,9 @@ const READ_MODEL = [
     'read.withdrawal_events',
     'read.position_states',
     'read.realized_profits',
+    'read.cash_flows',
     'read.book_levels',
+    'read.builder_days',
     'read.batches',
   ] as const),
   ...(['read.funding_rates', 'read.candles', 'read.price_candles', 'read.ledger_transactions'] as const),
@@ -175,23 +184,24 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...READ_MODEL,
     ...(['users', 'api_keys', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
     ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
-    'engine_ownership',
+    ...(['engine_ownership', 'engine_groups', 'engine_tables'] as const),
     'connection_switches',
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
-    'announcements',
+    ...(['announcements', 'history_files'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'used_margin_nonces'] as const),
+    'batch_inputs',
     ...(['relayers', 'leases', 'auth_challenges', 'batches', 'proof_keys', ...RELAYED] as const),
   ],
   keeper: [
     ...SHARED,
-    ...(['journal', 'oracle_reports', 'batches', 'fills', 'actions', 'relayers'] as const),
+    ...(['journal', 'oracle_reports', 'batches', 'batch_inputs', 'fills', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     'connection_switches',
     ...(['chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
     ...(['recent_reports', 'used_reports', 'calendar_exceptions', 'price_averages', 'final_prices'] as const),
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
-    ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices'] as const),
+    ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices', 'backups'] as const),
     ...RELAYED,
   ],
   indexer: [
@@ -205,7 +215,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   ],
   engine: [
     ...(['shards', 'users', 'accounts', 'markets', 'price_averages'] as const),
-    ...(['positions', 'orders', 'batches', 'fills', 'actions'] as const),
+    ...(['positions', 'orders', 'batches', 'batch_inputs', 'fills', 'actions'] as const),
     ...([
       'funding_states',
       'liquidations',
@@ -220,6 +230,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
       'engine_groups',
       'engine_ownership',
       'engine_lease',
+      'engine_tables',
       'engine_checkpoints',
       'engine_checkpoint_chunks',
     ] as const),

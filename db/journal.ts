@@ -52,6 +52,8 @@ export interface PlacedRow {
   readonly row: JournalRow
 }
 
+export const APPEND_PLACED_NAME = 'append-placed'
+
 const APPEND_PLACED = `
   with placed as materialized (
     select * from json_to_recordset($1::json) as x (shard text, seq bigint, "row" json)
@@ -67,7 +69,7 @@ const APPEND_PLACED = `
  * that fold it, but the chain has no row in `shards`: it is not projected, and no bookmark names it.
  */
 export const appendPlacedQuery = (rows: readonly PlacedRow[]): Statement => ({
-  name: 'append-placed',
+  name: APPEND_PLACED_NAME,
   text: APPEND_PLACED,
   values: [JSON.stringify(rows)],
 })

@@ -23,14 +23,24 @@ export interface Notice {
   readonly payload: string
 }
 
-const NOTIFY = 'select pg_notify(channel, payload) from unnest($1::text[], $2::text[]) n (channel, payload)'
+/** A notification need not outlive a crash: its commit, for which other ones wait, does not wait for the disk. */
+const NOTIFY = `
+  select set_config('synchronous_commit', 'off', true), pg_notify(channel, payload)
+  from unnest($1::text[], $2::text[]) n (channel, payload)
+`
 
-/** Notifies listeners once the transaction is committed. */
 export const notifyQuery = (notices: readonly Notice[]): Statement => ({
   name: 'notify',
   text: NOTIFY,
   values: [notices.map(({ channel }) => channel), notices.map(({ payload }) => payload)],
 })
+
+/** Notifies listeners in a transaction of its own: a commit with a notification waits for every other such commit. */
+export async function announce(pool: pg.Pool, notices: readonly Notice[]): Promise<void> {
+  if (notices.length === 0) return
+  const { name, text, values } = notifyQuery(notices)
+  await pool.query({ name, text, values: [...values] })
+}
 
 const RECONNECT_MS = 500
 

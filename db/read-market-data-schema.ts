@@ -1,5 +1,7 @@
 /** The tables of the schema `read` about the history of markets, at the lengths of `domain/market-data/interval.ts`. Only the projector writes them. */
+
 import type { Span } from '../domain/market-data/interval.ts'
+import type { Side } from '../domain/orders/order.ts'
 
 interface SpanColumns {
   market_id: number
@@ -42,4 +44,25 @@ export interface BatchPartState {
   readonly status: 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'VOIDED'
   /** Of the last transaction that was sent or mined. */
   readonly tx_hash: string | null
+}
+
+/** Sums of a builder's orders on a day (UTC). */
+export interface ReadBuilderDaysTable {
+  builder: string
+  /** Its start. */
+  day: number
+  /** Notional of the mined fills of auctions of the day, in wei. */
+  volume: bigint
+  fills: number
+  /** Accepted on the day. */
+  orders: number
+}
+
+/** Steps of the open limit orders that can execute, by price; orders without such a step are not counted. */
+export interface ReadBookLevelsTable {
+  market_id: number
+  side: Side
+  price: number
+  quantity: number
+  order_count: number
 }

@@ -10,8 +10,11 @@ import type { ReadAdjustmentAttemptsTable } from './adjustment-schema.ts'
 import type { FeedHeadsTable, FeedStateTable, FeedTable } from './feed-schema.ts'
 import type { OrderFlagColumns } from './order-flag-columns.ts'
 import type { ProtectionColumns } from './price-protection.ts'
+import type { ReadCashFlowsTable, ReadRealizedProfitsTable } from './read-equity-schema.ts'
 import type {
   BatchPartState,
+  ReadBookLevelsTable,
+  ReadBuilderDaysTable,
   ReadCandlesTable,
   ReadOpenInterestChangesTable,
   ReadPriceCandlesTable,
@@ -29,9 +32,13 @@ export const PROJECTED_TABLES = {
   funding_rates: ['read.funding_rates'],
   price_candles: ['read.price_candles'],
   balances: ['read.balances'],
+  cash_flows: ['read.cash_flows'],
   withdrawals: ['read.withdrawal_events'],
   position_history: ['read.position_states', 'read.realized_profits'],
-  orders: ['read.orders', 'read.order_changes', 'read.fills', 'read.positions', 'read.book_levels'],
+  orders: [
+    ...(['read.orders', 'read.order_changes', 'read.fills', 'read.positions'] as const),
+    ...(['read.book_levels', 'read.builder_days'] as const),
+  ],
   transactions: [
     ...(['read.ledger_transactions', 'read.funding_indexes', 'read.funding_positions'] as const),
     ...(['read.funding_spans', 'read.open_interest', 'read.open_interest_changes'] as const),
@@ -165,20 +172,8 @@ export interface ReadPositionStatesTable {
   closed_at: number | null
   /** How it ended; null while it is open. */
   ending: string | null
-  /** Time of the event. */
+  /** Time of the event, and not before that of the state before. */
   at: number
-}
-
-/** What the events of an hour, or of a day, realized. */
-export interface ReadRealizedProfitsTable {
-  user_id: number
-  /** Length of the interval, in milliseconds. */
-  span: number
-  start: number
-  market_id: number
-  realized_pnl: bigint
-  fees: bigint
-  funding: bigint
 }
 
 export interface ReadFillsTable {
@@ -215,6 +210,8 @@ export interface ReadFillsTable {
   updated_at: number
   /** Of a forced order. */
   forced: Generated<boolean>
+  /** The label of its order. */
+  builder: Generated<string | null>
 }
 
 /** Mined columns; `pending` is the signed size that is matched and not yet mined. */
@@ -236,15 +233,6 @@ export interface ReadBalancesTable {
   free: Generated<bigint>
   reserved: Generated<bigint>
   pending_withdrawal: Generated<bigint>
-}
-
-/** Steps of the open limit orders that can execute, by price; orders without such a step are not counted. */
-export interface ReadBookLevelsTable {
-  market_id: number
-  side: Side
-  price: number
-  quantity: number
-  order_count: number
 }
 
 export interface ReadBatchesTable {
@@ -378,7 +366,9 @@ export interface ReadTables extends RiskReadTables {
   'read.withdrawal_events': ReadWithdrawalEventsTable
   'read.position_states': ReadPositionStatesTable
   'read.realized_profits': ReadRealizedProfitsTable
+  'read.cash_flows': ReadCashFlowsTable
   'read.book_levels': ReadBookLevelsTable
+  'read.builder_days': ReadBuilderDaysTable
   'read.batches': ReadBatchesTable
   'read.funding_rates': ReadFundingRatesTable
   'read.candles': ReadCandlesTable

@@ -12,6 +12,7 @@ import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustmen
 import type { ChainTables } from './chain-schema.ts'
 import type { ApiKeysTable, AuthChallengesTable, ProofKeysTable } from './credentials-schema.ts'
 import type { EngineTables } from './engine-schema.ts'
+import type { HistoryFilesTable } from './history-schema.ts'
 import type { LeaseTables } from './lease-schema.ts'
 import type { LiquidationsTable } from './liquidation-schema.ts'
 import type { FinalPricesTable, MarketsTable } from './market-schema.ts'
@@ -149,6 +150,16 @@ export interface CalendarExceptionsTable {
   created_at: number
 }
 
+/** Base backups that were verified. Written by: no process. The owner records them with `npm run cb -- ops backup run`. */
+export interface BackupsTable {
+  backup_id: Generated<number>
+  /** Name of its folder. */
+  label: string
+  started_at: number
+  completed_at: number
+  bytes: number
+}
+
 /**
  * Notices of the operator to traders. `starts_at` and `ends_at`: the window of a maintenance, else null.
  * Written by: no process. The owner edits it with `npm run cb -- ops announce`.
@@ -167,8 +178,7 @@ export interface AnnouncementsTable {
 }
 
 /**
- * A cleared batch. `inputs` is all that is needed to recompute it.
- * Written by: keeper, engine. A block writes the status SETTLED, and its rollback SETTLING.
+ * A cleared batch. Written by: engine. A block writes the status SETTLED, and its rollback SETTLING.
  */
 export interface BatchesTable {
   market_id: number
@@ -187,10 +197,17 @@ export interface BatchesTable {
   oracle_signatures: string
   maker_fee: bigint
   taker_fee: bigint
-  /** See `batch-inputs.ts`; null once the keeper has deleted it. */
-  inputs: ColumnType<Buffer | null, Buffer, Buffer | null>
   status: BatchStatus
   created_at: number
+}
+
+/** All that is needed to recompute a batch. Written by: engine, with the group that clears the batch; keeper, which deletes old ones. */
+export interface BatchInputsTable {
+  market_id: number
+  batch_id: number
+  as_of: number
+  /** See `batch-inputs.ts`. */
+  inputs: Buffer
 }
 
 /** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: engine. */
@@ -358,7 +375,10 @@ export interface Database
   orders: OrdersTable
   calendar_exceptions: CalendarExceptionsTable
   announcements: AnnouncementsTable
+  backups: BackupsTable
+  history_files: HistoryFilesTable
   batches: BatchesTable
+  batch_inputs: BatchInputsTable
   proof_keys: ProofKeysTable
   fills: FillsTable
   actions: ActionsTable

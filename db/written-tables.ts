@@ -120,6 +120,8 @@ export const ordersTable = stateTable({
     post_only: 'boolean',
     unused: 'bigint',
     replaces: 'text',
+    bracket: 'bigint',
+    builder: 'text',
   },
   changing: {
     seq: 'bigint',
@@ -159,10 +161,16 @@ export const batchesTable = stateTable({
     oracle_signatures: 'text',
     maker_fee: 'numeric',
     taker_fee: 'numeric',
-    inputs: 'bytea',
     created_at: 'bigint',
   },
   changing: { status: 'text' },
+})
+
+/** Inputs of batches, packed, in hexadecimal digits behind `\\x`. Stored with the group that clears the batch. */
+export const batchInputsTable = stateTable({
+  name: 'batch_inputs',
+  key: { market_id: 'integer', batch_id: 'bigint' },
+  changing: { as_of: 'bigint', inputs: 'bytea' },
 })
 
 export const fillsTable = stateTable({

@@ -4,6 +4,7 @@ import type { Projection } from './projection.ts'
 import { adjustments } from './tables/adjustment-attempts.ts'
 import { balances } from './tables/balances.ts'
 import { batches } from './tables/batches.ts'
+import { cashFlows } from './tables/cash-flows.ts'
 import { fundingRates } from './tables/funding-rates.ts'
 import { liquidations } from './tables/liquidations.ts'
 import { risk } from './tables/market-risk.ts'
@@ -16,5 +17,5 @@ import { transactions } from './transactions/projection.ts'
 
 export const PROJECTIONS: readonly Projection[] = [
   ...[users, markets, batches, fundingRates, priceCandles, risk, liquidations, adjustments],
-  ...[balances, orders, transactions, withdrawals, positionHistory],
+  ...[balances, cashFlows, orders, transactions, withdrawals, positionHistory],
 ]

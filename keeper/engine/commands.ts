@@ -110,6 +110,14 @@ export interface Finalize extends FinalizeCommand {
   readonly kind: 'finalize'
 }
 
+/**
+ * Changes nothing. Its answer follows the replies to all commands that the member received before, and the tables of readers contain what
+ * they have changed.
+ */
+export interface Barrier {
+  readonly kind: 'barrier'
+}
+
 /** The answer to each kind of command. */
 interface Answers {
   readonly orders: OrdersAnswer
@@ -126,6 +134,7 @@ interface Answers {
   readonly fire_switches: FiredAnswer
   readonly cancel_fired: FiredAnswer
   readonly accept_relay: RelayAnswer
+  readonly barrier: null
   readonly adjust: AdjustAnswer
   readonly turn: TurnAnswer
   readonly update_funding: FundingAnswer
@@ -169,6 +178,7 @@ export type ExchangeCommand =
   | FireSwitchesCommand
   | CancelFiredCommand
   | AcceptRelayCommand
+  | Barrier
   | AdjustCommand
   | MarketTurn
   | UpdateFunding
@@ -278,6 +288,7 @@ export const COMMANDS: { readonly [Kind in CommandKind]: CommandTerms<Kind> } = 
   fire_switches: { decide: always(decideFireSwitches), class: 'cancel', roles: [] },
   cancel_fired: { decide: always(decideFireSwitches), class: 'cancel', roles: [] },
   accept_relay: { decide: always(decideAcceptRelay), class: 'placement', roles: ['api'] },
+  barrier: { decide: always(() => null), class: 'chain', roles: ['api'] },
   adjust: { decide: always(decideAdjust), class: 'placement', roles: ['api'] },
   turn: { decide: takeTurn, class: 'auction', roles: [] },
   update_funding: { decide: always(fundingUpdate), class: 'auction', roles: [] },
@@ -323,6 +334,21 @@ export function classOf(command: ExchangeCommand): CommandClass {
   const isCancel = command.kind === 'orders' && command.items.every(({ kind }) => kind === 'cancel')
   return isCancel ? 'cancel' : COMMANDS[command.kind].class
 }
+
+/** Orders and the engine's own commands are answered once they are in the journal; what else clients send is read from the tables of readers afterwards. */
+const ANSWERED_AT_ONCE: ReadonlySet<CommandKind> = new Set([
+  'orders',
+  'cancel_all',
+  'cancel_all_step',
+  'dry_run',
+  'admission_input',
+  'hold_connections',
+  'end_connections',
+])
+
+/** Whether the sender reads from the tables what the command has changed. */
+export const isReadBack = ({ kind }: ExchangeCommand): boolean =>
+  COMMANDS[kind].roles.length > 0 && !ANSWERED_AT_ONCE.has(kind)
 
 /** The account whose commands take turns with those of other accounts; null if the command is of no account. */
 export const accountOf = (command: ExchangeCommand): number | null =>

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { createDb, createPool, LOOKUP_SETTINGS } from '../../db/client.ts'
 import { createDatabaseClock } from '../../db/database-clock.ts'
-import { engineIdentity } from '../../db/engine-identity.ts'
+import { engineIdentity, isRestored, noteCaughtUp } from '../../db/engine-identity.ts'
 import { readGroups } from '../../db/engine-journal.ts'
 import { checkSchema } from '../../db/migrator.ts'
 import { systemClock } from '../../service/clock.ts'
@@ -53,7 +53,10 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
   const clock: EngineClock = { now: databaseClock.now, monotonic: () => performance.now() }
   const identity = { protocol: PROTOCOL, chainId: config.chainId, ...(await engineIdentity(db)) }
   const recovered = await recoverState(pool, logger)
-  const core = startCore({ config, logger, metrics, clock, pool }, recovered)
+  const isAwaited = () => isRestored(db)
+  // A restore happens while no process runs, so that later starts alone need to read it again.
+  const restored = (await isAwaited()) ? { isAwaited, noteDone: () => noteCaughtUp(db) } : null
+  const core = startCore({ config, logger, metrics, clock, pool, restored }, recovered)
   const { member } = core
   const port = createEnginePort({ ...core, submit: member.submit, now: clock.now })
   const links = await listen(config.listen, {

@@ -2,12 +2,14 @@
 import type pg from 'pg'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
 import { hashOrder } from '../../domain/orders/order-hash.ts'
+import type { MarketId } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
 import { killAt } from '../../service/kill-point.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
-import { accountOf, type ExchangeAnswer, type ExchangeCommand } from './commands.ts'
+import { accountOf, type ExchangeAnswer, type ExchangeCommand, isReadBack } from './commands.ts'
 import type { Config } from './config.ts'
 import { ConnectionDeadlines } from './connection-deadlines.ts'
 import { Exchange } from './exchange.ts'
@@ -16,10 +18,11 @@ import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
-import { createJournal, createLease } from './store.ts'
-import { createTableWriter, type TableWriter } from './tables/table-writer.ts'
+import { Restoration, type RestorationPorts } from './restoration.ts'
+import { createJournal, createLease, createTables } from './store.ts'
+import { BatchEvidence } from './tables/batch-evidence.ts'
 import { systemTimer } from './timer.ts'
-import { Turns } from './turns.ts'
+import { type TurnPorts, Turns } from './turns.ts'
 
 export interface CorePorts {
   readonly config: Config
@@ -27,6 +30,8 @@ export interface CorePorts {
   readonly metrics: EngineMetrics
   readonly clock: EngineClock
   readonly pool: pg.Pool
+  /** The stored note of a restore; null if the database was not restored since the chain was last replayed. */
+  readonly restored: Pick<RestorationPorts, 'isAwaited' | 'noteDone'> | null
 }
 
 export interface Core {
@@ -34,6 +39,8 @@ export interface Core {
   readonly facts: Facts
   readonly deadlines: ConnectionDeadlines
   readonly isOwner: () => boolean
+  /** False for a command that waits until the chain is replayed onto a restored database. */
+  readonly allows: (command: ExchangeCommand) => boolean
   /** Token of the ownership; null while the member is not the owner, or hands over. */
   readonly token: () => number | null
   /** Calls `announce` when the member has become the owner, and when it no longer is. */
@@ -52,14 +59,26 @@ const DRIFT_MS = 200
 const SLICE_ACCOUNTS = 100
 const EMPTY_BLOCKS_MS = 1_000
 
+interface RestorationParts extends Pick<RestorationPorts, 'isAwaited' | 'noteDone' | 'submit' | 'logger'> {
+  readonly facts: Facts
+}
+
+const restorationOf = ({ markets }: ExchangeState, { facts, ...ports }: RestorationParts): Restoration =>
+  new Restoration({
+    ...ports,
+    markets: () => [...markets.rows()].map(({ market_id }) => market_id as MarketId),
+    isChainSeen: facts.isChainSeen,
+    timer: systemTimer,
+  })
+
 export function startCore(ports: CorePorts, { applied, number }: RecoveredState): Core {
-  const { config, logger, metrics, clock, pool } = ports
+  const { config, logger, metrics, clock, pool, restored } = ports
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
-  /** An owner has one. A follower would collect changes that the owner has written, without end. */
-  let tables: TableWriter | null = null
-  const stored = createJournal<Entry>(pool, (rows) => tables?.collect(rows) ?? [])
+  const tables = createTables(pool, state, { logger, onRefused: metrics.rowRefused })
+  const evidence = new BatchEvidence()
+  const stored = createJournal<Entry>(pool, evidence)
   const journal = config.killAt === null ? stored : killingJournal(stored, killAt(config.killAt))
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
@@ -69,7 +88,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   let ownToken: number | null = null
   const machine = new Exchange(applied, {
     inputsAt: facts.inputsAt,
-    keepInputs: (...batch) => tables?.keepInputs(...batch),
+    keepInputs: (...batch) => evidence.keep(...batch),
     hashOrder: (order, marketId) => hashOrder(order, specOf(state, marketId), keccak),
     chainRules: {
       confirmations: config.confirmations,
@@ -84,15 +103,24 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     applied.position(),
   )
 
+  const submit: TurnPorts['submit'] = (request) =>
+    member.submit(request) ?? Promise.resolve({ none: 'not_executed' })
+
+  const restoration = restored && restorationOf(state, { ...restored, submit, facts, logger })
+
   function own(token: number): void {
     ownToken = token
-    tables = createTableWriter(state)
+    if (restoration === null) begin()
+    else void restoration.complete().then((isDone) => isDone && ownToken !== null && begin())
+    for (const announce of announcements) announce()
+  }
+
+  function begin(): void {
     deadlines.restart(state, clock.now())
-    const submit = member.submit
     turns = new Turns(
       {
         state,
-        submit: (request) => submit(request) ?? Promise.resolve({ none: 'not_executed' }),
+        submit,
         deadlines,
         clock,
         timer: systemTimer,
@@ -101,13 +129,14 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
       },
       { auctionMs: config.auctionIntervalMs, fundingMs: config.fundingIntervalMs },
     )
-    for (const announce of announcements) announce()
   }
 
   const member = startMember<ExchangeCommand, Entry, ExchangeAnswer>(
     {
       machine,
       journal,
+      tables,
+      isReadBack,
       clock,
       timer: systemTimer,
       logger,
@@ -126,6 +155,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
       onOwner: own,
       onEnd(reason) {
         ownToken = null
+        restoration?.stop()
         turns?.stop()
         for (const announce of announcements) announce()
         if (isStopping) return
@@ -149,11 +179,13 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
     facts,
     deadlines,
     isOwner: () => ownToken !== null,
+    allows: (command) => restoration?.allows(command) ?? true,
     token: () => (isStopping ? null : ownToken),
     onOwner: (announce) => void announcements.push(announce),
     failed: failure.promise,
     async stop() {
       isStopping = true
+      restoration?.stop()
       turns?.stop()
       checkpoints.stop()
       await member.stop()

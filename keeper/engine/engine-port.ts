@@ -7,6 +7,7 @@ import { decode, encode } from './link/codec.ts'
 import type { Role } from './link/messages.ts'
 import type { CommandPort } from './link/server.ts'
 import type { Reply, Request } from './owner.ts'
+import { ReceivedCommands } from './received-commands.ts'
 import { checkShape } from './schemas.ts'
 
 export type EngineMessage = ExchangeCommand | Inform
@@ -16,6 +17,8 @@ export interface EnginePortParts {
   readonly facts: Facts
   readonly deadlines: ConnectionDeadlines
   readonly now: () => Millis
+  /** False for a command that is not executed at present. */
+  readonly allows?: (command: ExchangeCommand) => boolean
 }
 
 const isInform = (message: EngineMessage): message is Inform => Object.hasOwn(INFORMERS, message.kind)
@@ -36,11 +39,23 @@ function parse(value: unknown): EngineMessage {
 
 export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMessage> {
   const { facts, deadlines, now } = parts
+  const received = new ReceivedCommands()
 
   /** Deadlines change beside the state. */
   function follow(command: ExchangeCommand): void {
     if (command.kind === 'hold_connections') deadlines.held(command.connections, now())
     else if (command.kind === 'end_connections') deadlines.ended(command.connections)
+  }
+
+  function execute(request: Request<ExchangeCommand>): Promise<Reply<unknown>> | null {
+    if (parts.allows?.(request.command) === false) return Promise.resolve({ none: 'not_executed' })
+    const reply = parts.submit(request)
+    if (reply === null) return null
+    return reply.then((result) => {
+      if ('none' in result) return result
+      follow(request.command)
+      return { answer: encode(result.answer) }
+    })
   }
 
   return {
@@ -56,13 +71,11 @@ export function createEnginePort(parts: EnginePortParts): CommandPort<EngineMess
         facts.note(command)
         return Promise.resolve({ answer: null })
       }
-      const reply = parts.submit({ command, ...terms })
-      if (reply === null) return null
-      return reply.then((result) => {
-        if ('none' in result) return result
-        follow(command)
-        return { answer: encode(result.answer) }
-      })
+      if (command.kind === 'barrier')
+        return received.replied().then(() => execute({ command, ...terms }) ?? { none: 'not_executed' })
+      const replied = execute({ command, ...terms })
+      if (replied !== null) received.add(replied)
+      return replied
     },
   }
 }

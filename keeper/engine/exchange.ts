@@ -77,7 +77,7 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
 
   restriction(faulty: ExchangeCommand): ExchangeCommand | null {
     const marketIds = marketsOf(faulty)
-    return marketIds.length === 0 ? null : { kind: 'restrict', marketIds }
+    return marketIds.length === 0 ? null : { kind: 'restrict', marketIds, why: 'fault' }
   }
 
   /** Clients repeat cancels and blocks, and markets their turns. Fired switches have no sender that would repeat them. */

@@ -87,6 +87,9 @@ export class Facts {
     limits: this.#limits,
   })
 
+  /** Whether the ingest has completed a pass since this process started. */
+  isChainSeen = (): boolean => this.#seenAt !== null
+
   #of(marketId: MarketId): MarketFacts {
     let facts = this.#markets.get(marketId)
     if (facts === undefined) {

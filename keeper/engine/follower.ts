@@ -16,12 +16,17 @@ export type FollowerFault =
   /** A group that the follower has applied is not the journal's: the database lost it, or was restored. */
   | { readonly fault: 'history'; readonly number: number }
 
-export interface Follower {
+export interface Follower<Row> {
   /** The number of the last applied group. */
   readonly head: number
   readonly fault: FollowerFault | null
-  /** Applies what has been appended since; resolves with the number of applied groups, 0 at the journal's head. */
-  advance(): Promise<number>
+  /**
+   * Applies what has been appended since, as far as the tables of readers contain it: a new owner can then write what they lack. Resolves with the
+   * applied groups, none at the end.
+   */
+  advance(): Promise<readonly Group<Row>[]>
+  /** The same up to the journal's head. Only an owner may do so, which notes what the tables lack. */
+  advanceToHead(): Promise<readonly Group<Row>[]>
   /** Compares the last applied group with the journal's. A database shows groups before they are durable. */
   verifyHead(): Promise<void>
 }
@@ -34,7 +39,7 @@ export function createFollower<Command, Row, Answer>(
   journal: Journal<Row>,
   logger: EngineLogger,
   start: { readonly head: number },
-): Follower {
+): Follower<Row> {
   let { head } = start
   let token: number | null = null
   let fault: FollowerFault | null = null
@@ -53,6 +58,22 @@ export function createFollower<Command, Row, Answer>(
     return received === group.digest ? null : { fault: 'digest', number, expected: group.digest, received }
   }
 
+  async function applied(read: Journal<Row>['read']): Promise<readonly Group<Row>[]> {
+    if (fault !== null) return []
+    const groups = await read(head, MOST_GROUPS)
+    for (const group of groups) {
+      fault = faultOf(group)
+      if (fault !== null) {
+        logger.error(fault, 'the follower differs from the journal and stops')
+        return []
+      }
+      machine.forget(machine.position())
+      head = group.number
+      token = group.token
+    }
+    return groups
+  }
+
   return {
     get head() {
       return head
@@ -60,21 +81,8 @@ export function createFollower<Command, Row, Answer>(
     get fault() {
       return fault
     },
-    async advance() {
-      if (fault !== null) return 0
-      const groups = await journal.read(head, MOST_GROUPS)
-      for (const group of groups) {
-        fault = faultOf(group)
-        if (fault !== null) {
-          logger.error(fault, 'the follower differs from the journal and stops')
-          return 0
-        }
-        machine.forget(machine.position())
-        head = group.number
-        token = group.token
-      }
-      return groups.length
-    },
+    advance: () => applied(journal.readWritten),
+    advanceToHead: () => applied(journal.read),
     async verifyHead() {
       if (head === 0 || fault !== null) return
       const [last] = await journal.read(head - 1, 1)

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
-import { appendGroup } from '../../db/engine-journal.ts'
+import { appendGenesis } from '../../db/engine-journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { createState } from '../../domain/exchange/state.ts'
@@ -65,5 +65,5 @@ export async function storeGenesis(db: Db, pool: pg.Pool): Promise<void> {
   const before = applied.digest()
   for (const row of rows) applied.apply(row)
   const group = { number: 1, token: 0, version: GROUP_VERSION, rows, before, digest: applied.digest() }
-  await appendGroup(await pool.connect(), group)
+  await appendGenesis(await pool.connect(), group)
 }

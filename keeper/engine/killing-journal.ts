@@ -6,6 +6,7 @@ import type { Journal } from './ports.ts'
 /** The journal, where the process can end before a group is sent, and once it is stored and its commands are not answered yet. */
 export const killingJournal = (journal: Journal<Entry>, killPoint: KillPointHook): Journal<Entry> => ({
   read: journal.read,
+  readWritten: journal.readWritten,
   async append(group) {
     for (const { row } of group.rows) killPoint(`before-append-${row.kind}`)
     const isStored = await journal.append(group)

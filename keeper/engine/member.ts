@@ -14,7 +14,7 @@ import {
   type Request,
 } from './owner.ts'
 import { keepOwnership, type Ownership, type OwnershipOptions, watchLease } from './ownership.ts'
-import { JournalUnavailable, type Lease, pause } from './ports.ts'
+import { type Group, JournalUnavailable, type Lease, pause } from './ports.ts'
 
 export interface MemberPorts<Command, Row, Answer> extends OwnerPorts<Command, Row, Answer> {
   readonly lease: Lease
@@ -50,8 +50,8 @@ export function startMember<Command, Row, Answer>(
   options: MemberOptions,
   start: { readonly head: number },
 ): Member<Command, Answer> {
-  const { machine, journal, clock, timer, logger, lease } = ports
-  const follower: Follower = createFollower(machine, journal, logger, start)
+  const { machine, journal, tables, clock, timer, logger, lease } = ports
+  const follower: Follower<Row> = createFollower(machine, journal, logger, start)
   let owner: Owner<Command, Answer> | null = null
   let ownership: Ownership | null = null
   let isEnded = false
@@ -93,18 +93,42 @@ export function startMember<Command, Row, Answer>(
     }
   }
 
-  /** Applies groups until there are no more. */
-  async function catchUp(): Promise<void> {
+  /** Applies groups until there are no more. Returns their rows if `isKeeping`. */
+  async function catchUp(
+    advance: () => Promise<readonly Group<Row>[]> = follower.advance,
+    isKeeping = false,
+  ): Promise<readonly Row[]> {
+    const rows: Row[] = []
     while (!isEnded && follower.fault === null) {
       const readAt = clock.monotonic()
-      const applied = await available(() => follower.advance())
-      if (applied !== 0) {
-        if (ownership === null) await watchWhileBehind()
-        continue
+      const applied = await available(advance)
+      if (applied === null || applied.length === 0) {
+        caughtUpAt = readAt
+        break
       }
-      caughtUpAt = readAt
-      return
+      if (isKeeping) for (const group of applied) rows.push(...group.rows)
+      if (ownership === null) await watchWhileBehind()
     }
+    return rows
+  }
+
+  /**
+   * Applies the journal to its end, and notes what the tables of readers lack. The state must be theirs before: a database that replicates
+   * synchronously shows a write of them before it is durable.
+   */
+  async function catchUpToHead(): Promise<{ readonly written: number; readonly tail: readonly Row[] }> {
+    await catchUp()
+    const written = (await available(() => tables.written())) ?? 0
+    if (follower.fault === null && !isEnded && written !== follower.head) {
+      logger.error(
+        { written, head: follower.head },
+        'the tables of readers lack what this member has applied',
+      )
+      end({ fault: 'history', number: written })
+    }
+    tables.begin()
+    const tail = await catchUp(follower.advanceToHead, true)
+    return { written, tail }
   }
 
   /** The token of a new ownership; null while another member may own the journal. */
@@ -143,9 +167,12 @@ export function startMember<Command, Row, Answer>(
       if (owner === null) end('ownership lost')
       else owner.end('ownership lost')
     })
-    await catchUp()
+    const { written, tail } = await catchUpToHead()
     await available(() => follower.verifyHead())
-    if (isEnded) return
+    if (isEnded) {
+      ownership.stop()
+      return
+    }
     if (follower.fault !== null) {
       ownership.stop()
       end(follower.fault)
@@ -153,7 +180,7 @@ export function startMember<Command, Row, Answer>(
     }
     await proven(ownership)
     if (isEnded) return
-    owner = createOwner(ports, ownership, options, { head: follower.head }, end)
+    owner = createOwner(ports, ownership, options, { head: follower.head, written, tail }, end)
     logger.info({ token, head: follower.head }, 'engine owns the journal')
     ports.onOwner(token)
   }

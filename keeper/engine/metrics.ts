@@ -22,6 +22,8 @@ export interface EngineMetrics extends OwnerObserver<ExchangeCommand, Entry> {
   clockSkew(seconds: number): void
   /** A sample of the event loop came this much too late. */
   paused(lateMs: number): void
+  /** The database has refused a row of a table of readers. */
+  rowRefused(): void
   /** Values that are read at each scrape. */
   observe(read: EngineReadings): void
 }
@@ -71,6 +73,15 @@ export function createMetrics(): EngineMetrics {
   const rows = counter('engine_rows_total', 'Rows that were decided', ['kind'])
   const groups = histogram('engine_group_commands', 'Commands of a stored group', GROUP_SIZES)
   const appends = histogram('engine_append_seconds', 'Duration of an append', LATENCY_SECONDS)
+  const writes = histogram(
+    'engine_tables_seconds',
+    'Duration of a write of the tables of readers, from its beginning to its commit',
+    LATENCY_SECONDS,
+  )
+  const refused = counter(
+    'engine_rows_refused_total',
+    'Rows of tables of readers that the database has refused and that are missing there',
+  )
   const late = histogram('engine_turn_lateness_seconds', 'How late a turn began', LATENCY_SECONDS)
   const waits = histogram(
     'engine_queue_seconds',
@@ -97,6 +108,8 @@ export function createMetrics(): EngineMetrics {
       appends.observe(ms / 1000)
       for (const entry of entries) noteRow(entry)
     },
+    written: (_rows, ms) => writes.observe(ms / 1000),
+    rowRefused: () => refused.inc(),
     turnStarted: (_marketId, lateMs) => late.observe(Math.max(0, lateMs) / 1000),
     clockSkew: (seconds) => skew.set(seconds),
     paused: (lateMs) => pauses.observe(lateMs / 1000),

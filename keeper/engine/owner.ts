@@ -1,14 +1,15 @@
 /**
- * Decides commands on the state in memory, stores the rows in groups and answers after the commit. While a group is in
- * flight the next one collects; nothing waits for a timer: a rest after an append, to make groups larger, made answers slower and saved nothing.
+ * Decides commands on the state in memory, stores the rows in groups and answers after the commit. The tables of readers follow
+ * (`flusher.ts`). While a group is in flight the next one collects; nothing waits for a timer: a rest after an append, to make groups larger, made answers slower and saved nothing.
  */
 import type { Millis } from '../../domain/units.ts'
 import { type Appender, createAppender } from './appender.ts'
 import { type CommandClass, createFairQueue } from './fair-queue.ts'
+import { createFlusher, type FlusherStart } from './flusher.ts'
 import type { Machine } from './machine.ts'
 import { createTimeGuard } from './now.ts'
 import type { Ownership } from './ownership.ts'
-import type { EngineClock, EngineLogger, Journal, Timer } from './ports.ts'
+import type { EngineClock, EngineLogger, Journal, Tables, Timer } from './ports.ts'
 
 /** Why a command has no answer of the machine. */
 export type NoAnswer =
@@ -35,11 +36,16 @@ export interface OwnerObserver<Command, Row> {
   waited(of: CommandClass, ms: number): void
   decided(command: Command, ms: number, rows: number): void
   stored(commands: number, rows: readonly Row[], ms: number): void
+  /** The tables of readers have been written, by so many rows. */
+  written(rows: number, ms: number): void
 }
 
 export interface OwnerPorts<Command, Row, Answer> {
   readonly machine: Machine<Command, Row, Answer>
   readonly journal: Journal<Row>
+  readonly tables: Tables<Row>
+  /** Whether the sender reads what the command has changed from the tables of readers: its answer waits until they contain it. */
+  readonly isReadBack: (command: Command) => boolean
   readonly clock: EngineClock
   readonly timer: Timer
   readonly logger: EngineLogger
@@ -77,6 +83,8 @@ interface Item<Command, Answer> extends Request<Command> {
   /** When it began to wait, by the monotonic clock. */
   readonly queuedAt: number
   readonly reply: (reply: Reply<Answer>) => void
+  /** The sender reads the effects from the tables of readers; of long work what its first command says. */
+  readonly isReadBack: boolean
   /** Steps of the command are stored: without an answer its outcome is unknown. */
   readonly isBegun?: true
 }
@@ -102,10 +110,10 @@ export function createOwner<Command, Row, Answer>(
   ports: OwnerPorts<Command, Row, Answer>,
   ownership: Ownership,
   options: OwnerOptions,
-  start: { readonly head: number },
+  start: Omit<FlusherStart<Row>, 'token'>,
   onEnd: (reason: EndReason) => void,
 ): Owner<Command, Answer> {
-  const { machine, journal, clock, timer, logger, observer } = ports
+  const { machine, journal, tables, clock, timer, logger, observer } = ports
   type Entry = Item<Command, Answer>
   const queue = createFairQueue<Entry>()
   const appender: Appender<Row> = createAppender({ journal, timer, logger }, ownership.token, {
@@ -129,6 +137,25 @@ export function createOwner<Command, Row, Answer>(
   let isDraining = false
   let ended: EndReason | null = null
   let whenIdle: (() => void)[] = []
+  const flusher = createFlusher<Row>(
+    {
+      tables,
+      clock,
+      timer,
+      logger,
+      isSettled: () => inFlight === null && open.rows.length === 0,
+      onWritten(rows, ms) {
+        observer.written(rows, ms)
+        schedule()
+      },
+      onLost: () => end('history lost'),
+    },
+    { ...start, token: ownership.token },
+  )
+
+  /** Each command has transactions of its own, also of the tables, and is answered behind both. */
+  const isSingle = options.maxGroup === 1
+  if (isSingle) flusher.hurry()
 
   function schedule(): void {
     if (isScheduled || ended !== null) return
@@ -160,6 +187,7 @@ export function createOwner<Command, Row, Answer>(
   }
 
   function canDecide(): boolean {
+    if (isSingle ? inFlight !== null || !flusher.isIdle() : flusher.isBehind()) return false
     if (singles.length > 0) return inFlight === null && open.decided.length === 0
     return !isFull()
   }
@@ -170,6 +198,7 @@ export function createOwner<Command, Row, Answer>(
     account: null,
     deadline: Number.POSITIVE_INFINITY,
     queuedAt: clock.monotonic(),
+    isReadBack: false,
   })
 
   const isFull = (): boolean => open.decided.length >= options.maxGroup
@@ -233,6 +262,7 @@ export function createOwner<Command, Row, Answer>(
       return
     }
     inFlight = group
+    flusher.closing(group.rows)
     void store(group)
   }
 
@@ -245,8 +275,11 @@ export function createOwner<Command, Row, Answer>(
       return
     }
     inFlight = null
-    if (outcome === 'rejected') decideSingly(group)
-    else {
+    if (outcome === 'rejected') {
+      flusher.takenBack(appender.head)
+      decideSingly(group)
+    } else {
+      flusher.stored(appender.head)
       observer.stored(group.decided.length, group.rows, clock.monotonic() - started)
       machine.forget(group.from + group.rows.length)
       answer(group)
@@ -269,7 +302,7 @@ export function createOwner<Command, Row, Answer>(
 
   function answer({ decided }: OpenGroup<Command, Row, Answer>): void {
     for (const { item, answer, next } of decided) {
-      if (next === null) item.reply({ answer })
+      if (next === null) reply(item, answer)
       // Begun work is finished, however late.
       else
         queue.pushFront({
@@ -283,10 +316,19 @@ export function createOwner<Command, Row, Answer>(
     schedule()
   }
 
+  function reply(item: Entry, answer: Answer): void {
+    if (item.isReadBack)
+      void flusher
+        .whenWritten(appender.head)
+        .then((isWritten) => item.reply(isWritten ? { answer } : { none: 'unknown' }))
+    else item.reply({ answer })
+  }
+
   function end(reason: EndReason): void {
     if (ended !== null) return
     ended = reason
     appender.stop()
+    flusher.stop()
     ownership.stop()
     for (const { item } of inFlight?.decided ?? []) item.reply({ none: 'unknown' })
     for (const { decided } of [...unproven, open]) {
@@ -301,7 +343,7 @@ export function createOwner<Command, Row, Answer>(
 
   function noticeIdle(): void {
     const isBusy = inFlight !== null || open.decided.length > 0 || singles.length > 0 || queue.size > 0
-    if (isBusy || unproven.size > 0) return
+    if (isBusy || unproven.size > 0 || !flusher.isIdle()) return
     for (const resolve of whenIdle) resolve()
     whenIdle = []
   }
@@ -317,13 +359,15 @@ export function createOwner<Command, Row, Answer>(
         if (ended !== null || isDraining) resolve({ none: 'not_executed' })
         else {
           const queuedAt = clock.monotonic()
-          if (queue.push({ ...request, reply: resolve, queuedAt }, queuedAt)) schedule()
+          const isReadBack = isSingle || ports.isReadBack(request.command)
+          if (queue.push({ ...request, reply: resolve, queuedAt, isReadBack }, queuedAt)) schedule()
           else resolve({ none: 'overloaded' })
         }
       }),
     end,
     drain() {
       isDraining = true
+      flusher.hurry()
       return new Promise((resolve) => {
         whenIdle.push(resolve)
         schedule()

@@ -33,6 +33,38 @@ export interface Journal<Row> {
   append(group: Group<Row>): Promise<boolean>
   /** At most `most` groups after the number, in their order. Throws JournalUnavailable. */
   read(after: number, most: number): Promise<readonly Group<Row>[]>
+  /** The same of the groups that the tables of readers contain. */
+  readWritten(after: number, most: number): Promise<readonly Group<Row>[]>
+}
+
+/** A write of the tables of readers. */
+export interface TableStep {
+  readonly token: number
+  /** The last group that the tables contain before the write, and after it. */
+  readonly from: number
+  readonly to: number
+}
+
+export interface TableWrite {
+  /**
+   * Writes what was collected, in one transaction; false if the token is not the current one, or the tables contain other groups, perhaps because an
+   * earlier call has written them. Throws AppendUnknown or JournalUnavailable: it can be repeated.
+   */
+  run(step: TableStep): Promise<boolean>
+}
+
+/** The tables of readers, which follow the journal in transactions of their own. */
+export interface Tables<Row> {
+  /** The last group that they contain. Throws JournalUnavailable. */
+  written(): Promise<number>
+  /** The tables have the present state of the member, which becomes the owner: its changes are noted from now on. */
+  begin(): void
+  /** Takes what has changed since the last call. The state has exactly these rows behind those of the last call. */
+  collect(rows: readonly Row[]): TableWrite
+  /** The last write is not used: the next one contains its changes, as far as they are not taken back. */
+  giveBack(): void
+  /** Whether readers wait for one of the rows. */
+  isAwaited(rows: readonly Row[]): boolean
 }
 
 /** The lease as one reading of its row shows it. */

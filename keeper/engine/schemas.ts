@@ -6,7 +6,9 @@ import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { IF_FILLED, MAX_ITEMS } from '../../domain/exchange/decide/orders/command.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
+import { MAX_BRACKET } from '../../domain/orders/brackets.ts'
 import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
+import { BUILDER_PATTERN } from '../../domain/orders/order-flags.ts'
 import { REMOVE_MODES } from '../../domain/positions/adjustment.ts'
 import type { CommandKind } from './commands.ts'
 import type { Inform } from './facts.ts'
@@ -64,7 +66,14 @@ const ended = Type.Union([
 const newOrder = {
   order,
   clientOrderId: nullable(label),
-  flags: Type.Optional(exact({ timeInForce: oneOf(TIMES_IN_FORCE), postOnly: Type.Boolean() })),
+  flags: Type.Optional(
+    exact({
+      timeInForce: oneOf(TIMES_IN_FORCE),
+      postOnly: Type.Boolean(),
+      bracket: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_BRACKET })),
+      builder: Type.Optional(Type.String({ pattern: BUILDER_PATTERN })),
+    }),
+  ),
   absentUpTo: nullable(count),
 }
 const target = Type.Union([exact({ hash, ended: nullable(ended) }), exact({ label })])
@@ -145,6 +154,7 @@ const SCHEMAS = {
   end_connections: kind('end_connections', {
     connections: Type.Array(text(100), { maxItems: 10_000 }),
   }),
+  barrier: kind('barrier', {}),
   accept_relay: kind('accept_relay', {
     userId,
     operationId: text(100),

@@ -1,23 +1,37 @@
-/** Journal and lease on Postgres. */
+/** Journal, lease and tables of readers on Postgres. */
 import type pg from 'pg'
 import {
-  appendWithTables,
+  appendGroup,
   failureOf,
+  RefusedRows,
   readGroups,
   readLease,
+  readWritten,
+  readWrittenGroups,
   releaseLease,
   renewLease,
   takeLease,
+  writeAround,
+  writeTables,
 } from '../../db/engine-journal.ts'
+import { announce, type Notice } from '../../db/notifications.ts'
 import type { Statement } from '../../db/round-trip.ts'
+import type { Entry } from '../../domain/exchange/apply.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
+import { invariant } from '../../domain/invariant.ts'
 import {
   AppendUnknown,
   ContentRejected,
+  type EngineLogger,
   type Group,
   type Journal,
   JournalUnavailable,
   type Lease,
+  type Tables,
+  type TableWrite,
 } from './ports.ts'
+import { noticesOf } from './tables/rows.ts'
+import { createTableWriter, type TableWriter } from './tables/table-writer.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -28,43 +42,40 @@ function toAppendError(error: unknown): Error {
   return new AppendUnknown(messageOf(error), { cause: error })
 }
 
-/** Statements for the tables that follow the journal. Called when the state has exactly these rows behind those of the last call. */
-export type TablesOf<Row> = (rows: readonly Row[]) => Statement[]
+/** Without a connection nothing was sent. */
+const connect = (pool: pg.Pool): Promise<pg.PoolClient> =>
+  pool.connect().catch((error: unknown) => {
+    throw new JournalUnavailable(messageOf(error), { cause: error })
+  })
 
-/** The statements of an append, also when it is repeated: the state may have further rows by then. */
-function collectOnce<Row>(tablesOf: TablesOf<Row>): TablesOf<Row> {
-  let last: { readonly rows: readonly Row[]; readonly statements: Statement[] } | null = null
-  return (rows) => {
-    if (rows.length === 0) return []
-    if (last?.rows !== rows) last = { rows, statements: tablesOf(rows) }
-    return last.statements
+async function available<Value>(read: Promise<Value>): Promise<Value> {
+  try {
+    return await read
+  } catch (error) {
+    throw new JournalUnavailable(messageOf(error), { cause: error })
   }
 }
 
-/** `tablesOf`: what is stored with each group that this process appends. */
-export const createJournal = <Row>(pool: pg.Pool, tablesOf: TablesOf<Row> = () => []): Journal<Row> =>
-  journalWith(pool, collectOnce(tablesOf))
+/** Evidence that is stored with a group and is in no row of it. */
+export interface Evidence<Row> {
+  statementsOf(rows: readonly Row[]): Statement[]
+  stored(rows: readonly Row[]): void
+}
 
-const journalWith = <Row>(pool: pg.Pool, tablesOf: TablesOf<Row>): Journal<Row> => ({
+export const createJournal = <Row>(pool: pg.Pool, evidence?: Evidence<Row>): Journal<Row> => ({
   async append(group) {
-    const tables = tablesOf(group.rows)
-    // Without a connection nothing was sent.
-    const client = await pool.connect().catch((error: unknown) => {
-      throw new JournalUnavailable(messageOf(error), { cause: error })
-    })
+    const client = await connect(pool)
     try {
-      return await appendWithTables(client, group, tables)
+      const isStored = await appendGroup(client, group, evidence?.statementsOf(group.rows))
+      if (isStored) evidence?.stored(group.rows)
+      return isStored
     } catch (error) {
       throw toAppendError(error)
     }
   },
-  async read(after, most) {
-    try {
-      return (await readGroups(pool, after, most)) as unknown as readonly Group<Row>[]
-    } catch (error) {
-      throw new JournalUnavailable(messageOf(error), { cause: error })
-    }
-  },
+  read: (after, most) => available(readGroups(pool, after, most)) as unknown as Promise<Group<Row>[]>,
+  readWritten: (after, most) =>
+    available(readWrittenGroups(pool, after, most)) as unknown as Promise<Group<Row>[]>,
 })
 
 export const createLease = (pool: pg.Pool): Lease => ({
@@ -73,3 +84,69 @@ export const createLease = (pool: pg.Pool): Lease => ({
   renew: (token) => renewLease(pool, token),
   release: (token) => releaseLease(pool, token),
 })
+
+export interface TablesOptions {
+  readonly logger: EngineLogger
+  /** A row that the database refuses is missing from a table. */
+  readonly onRefused: () => void
+}
+
+/** The tables of readers that follow the state. */
+export function createTables(
+  pool: pg.Pool,
+  state: ExchangeState,
+  { logger, onRefused }: TablesOptions,
+): Tables<Entry> {
+  /** An owner has one. A follower would collect changes that the owner has written, without end. */
+  let begun: TableWriter | null = null
+  const writer = (): TableWriter => {
+    invariant(begun !== null, 'changes are noted before they are collected')
+    return begun as TableWriter
+  }
+
+  function leftOut({ name: statement }: Statement, row: unknown, err: unknown): void {
+    logger.error({ err, statement, row }, 'the database refuses a row of a table of readers; it is left out')
+    onRefused()
+  }
+
+  const notify = (notices: readonly Notice[]): void =>
+    void announce(pool, notices).catch((err: unknown) =>
+      logger.warn({ err }, 'announcing written rows failed; readers find them by polling'),
+    )
+
+  const writeOf = (statements: readonly Statement[], notices: readonly Notice[]): TableWrite => {
+    let isRefused = false
+    let isTried = false
+    const refused = new RefusedRows()
+    return {
+      async run(step) {
+        const client = await connect(pool)
+        try {
+          const isWritten = await (isRefused
+            ? writeAround(client, step, statements, refused, leftOut)
+            : writeTables(client, step, statements))
+          // If an earlier attempt has written them, this one finds other groups in the tables.
+          if (isWritten || isTried) notify(notices)
+          return isWritten
+        } catch (error) {
+          isTried = true
+          isRefused ||= failureOf(error) === 'content'
+          const failure = toAppendError(error)
+          throw failure instanceof ContentRejected
+            ? new JournalUnavailable(failure.message, { cause: error })
+            : failure
+        }
+      },
+    }
+  }
+
+  return {
+    written: () => available(readWritten(pool)),
+    begin() {
+      begun = createTableWriter(state)
+    },
+    collect: (rows) => writeOf(writer().collect(rows), noticesOf(rows)),
+    giveBack: () => writer().giveBack(),
+    isAwaited: (rows) => rows.some(({ row }) => row.kind === 'batch_cleared'),
+  }
+}

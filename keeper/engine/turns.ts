@@ -31,6 +31,14 @@ export interface TurnPorts {
   readonly onTurn: (marketId: MarketId, lateMs: number) => void
 }
 
+interface TurningMarket {
+  readonly marketId: MarketId
+  memory: TurnMemory
+  isTurning: boolean
+  /** When a further turn became due meanwhile; null if none did. */
+  missedAt: number | null
+}
+
 export interface TurnIntervals {
   readonly auctionMs: number
   /** Between two funding updates of a market. */
@@ -48,6 +56,7 @@ export class Turns {
   readonly #ports: TurnPorts
   readonly #intervals: TurnIntervals
   readonly #markets = new Set<MarketId>()
+  readonly #phases: TurningMarket[][] = []
   readonly #releases = new Releases()
   #isStopped = false
   /** By the monotonic clock. */
@@ -67,34 +76,63 @@ export class Turns {
     this.#isStopped = true
   }
 
-  /** Markets that were listed since the last look. Their turns are spread over the interval, so that not all begin at once. */
+  /** Markets that were listed since the last look join the last phase, or begin the next one. */
   #addListed(): void {
     if (this.#isStopped) return
     const { state, timer } = this.#ports
-    const { auctionMs } = this.#intervals
     for (const { market_id } of state.markets.rows()) {
       const marketId = market_id as MarketId
       if (this.#markets.has(marketId)) continue
-      const delay = (this.#markets.size * PHI * auctionMs) % auctionMs
+      const phase = Math.floor(this.#markets.size / PHASE_MARKETS)
       this.#markets.add(marketId)
-      timer.after(delay, () => void this.#turns(marketId))
-      timer.after(delay, () => void this.#every(FUNDING_POLL_MS, () => this.#updateFunding(marketId)))
+      const market: TurningMarket = { marketId, memory: NO_MEMORY, isTurning: false, missedAt: null }
+      const members = this.#phases[phase]
+      if (members === undefined) this.#beginPhase(phase, market)
+      else members.push(market)
     }
     timer.after(LISTING_POLL_MS, () => this.#addListed())
   }
 
-  async #turns(marketId: MarketId): Promise<void> {
+  /** Phases are spread over the interval, so that not all markets' turns begin at once. */
+  #beginPhase(phase: number, market: TurningMarket): void {
+    const { auctionMs } = this.#intervals
+    const markets = [market]
+    const delay = (phase * PHI * auctionMs) % auctionMs
+    this.#phases[phase] = markets
+    this.#ports.timer.after(delay, () => void this.#turns(markets))
+    this.#ports.timer.after(delay, () =>
+      this.#every(FUNDING_POLL_MS, async () => {
+        await Promise.all(markets.map(({ marketId }) => this.#updateFunding(marketId)))
+      }),
+    )
+  }
+
+  async #turns(markets: readonly TurningMarket[]): Promise<void> {
     const { auctionMs } = this.#intervals
     const { clock } = this.#ports
-    let memory: TurnMemory = NO_MEMORY
     let dueAt = clock.monotonic()
     while (!this.#isStopped) {
-      this.#ports.onTurn(marketId, clock.monotonic() - dueAt)
-      memory = await this.#turn(marketId, memory)
-      // A turn that took longer than the interval is not caught up.
-      dueAt = Math.max(dueAt + auctionMs, clock.monotonic())
+      // A turn that takes longer than the interval is followed by one more, however many it has missed.
+      for (const market of markets)
+        if (market.isTurning) market.missedAt ??= dueAt
+        else void this.#turnOf(market, dueAt)
+      dueAt += auctionMs
+      const missed = Math.floor((clock.monotonic() - dueAt) / auctionMs)
+      if (missed > 0) dueAt += missed * auctionMs
       await this.#pause(dueAt - clock.monotonic())
     }
+  }
+
+  async #turnOf(market: TurningMarket, firstDueAt: number): Promise<void> {
+    const { clock, onTurn } = this.#ports
+    market.isTurning = true
+    for (let dueAt: number | null = firstDueAt; dueAt !== null && !this.#isStopped; ) {
+      onTurn(market.marketId, clock.monotonic() - dueAt)
+      market.missedAt = null
+      market.memory = await this.#turn(market.marketId, market.memory)
+      dueAt = market.missedAt
+    }
+    market.isTurning = false
   }
 
   /** The memory for the next turn: without an answer the one before. */
@@ -171,6 +209,12 @@ export class Turns {
     })
   }
 }
+
+/**
+ * Markets whose turns begin at the same instant: their batches share a group of the journal, a write of the tables, a chunk of the projection and often
+ * a block. The last of them is decided a few milliseconds after the first.
+ */
+const PHASE_MARKETS = 4
 
 /** Multiples of it spread evenly over the unit interval, however many there are. */
 const PHI = 0.618_033_988_75

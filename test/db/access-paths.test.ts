@@ -194,7 +194,7 @@ describe('the access paths of the write side', function () {
     const inputs = (await loadInputs(fixture.db, marketId, batchId)) as ClearingInputs
     const triggered = inputs.orders.map((order) => ({ ...order, triggered: order.seq === seq }))
     await fixture.db
-      .updateTable('batches')
+      .updateTable('batch_inputs')
       .set({ inputs: packInputs({ ...inputs, orders: triggered }) })
       .where('market_id', '=', marketId)
       .where('batch_id', '=', batchId)

@@ -159,6 +159,7 @@ describe('a database role per process', () => {
       'lease-schema',
       'engine-schema',
       'credentials-schema',
+      'history-schema',
     ]
     const source = files
       .map((name) => `db/${name}.ts`)

@@ -3,6 +3,7 @@
 import type { FeedFill } from '../../../db/feed-changes.ts'
 import { RowChanges, type ShardEntry } from '../row-change.ts'
 import type { LevelDelta } from '../tables/book-levels.ts'
+import { type BuilderDelta, builderDeltas } from '../tables/builder-days.ts'
 import { fillChanges, type PartFills, partKey } from '../tables/fills.ts'
 import type { PartRef, ReadOrderEvent, SourceEvents } from '../tables/order-events.ts'
 import { belongsTo, orderEvents, rolledBackEvents, withTrigger } from '../tables/order-events.ts'
@@ -34,6 +35,7 @@ export interface OrderChanges {
   readonly events: readonly ReadOrderEvent[]
   readonly removedEvents: readonly SourceEvents[]
   readonly levels: readonly LevelDelta[]
+  readonly builders: readonly BuilderDelta[]
 }
 
 /** What must be loaded before `changesOf`. Orders that the chunk itself places do not exist yet and are left out. */
@@ -57,13 +59,16 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
   const fills = new RowChanges(before.fills)
   const positions = new RowChanges(before.positions)
   const removedEvents: SourceEvents[] = []
+  const builders: BuilderDelta[] = []
   let events: ReadOrderEvent[] = []
   const orderOf = (orderId: string) => orders.get(orderId)
+  const builderOf = (orderId: string) => orderOf(orderId)?.builder ?? null
 
   for (const entry of entries) {
     for (const change of fillChanges(entry, orderOf)) fills.apply(change)
     for (const change of positionChanges(entry)) positions.apply(change)
     for (const change of orderChanges(entry)) orders.apply(change)
+    builders.push(...builderDeltas(entry, builderOf))
     const removed = rolledBackEvents(entry)
     if (removed !== null) {
       removedEvents.push(removed)
@@ -78,6 +83,7 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
     positions: positions.changed(),
     events,
     removedEvents,
+    builders,
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The projection `orders`: orders, their events and fills, positions, and the levels of the book. They are one projection because levels
- * are derived from orders and positions, fills take their protection price from their order, and events its trigger.
+ * The projection `orders`: orders, their events and fills, positions, the levels of the book, and the sums of builders. They are one projection
+ * because levels are derived from orders and positions, fills take their protection price and builder from their order, and events its trigger.
  */
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'
@@ -8,8 +8,16 @@ import type { MarketFeed } from '../feed.ts'
 import type { ChunkWrites, Projection } from '../projection.ts'
 import { byMarket, type ShardEntry } from '../row-change.ts'
 import { levelDeltas, positionedAccounts, touchedAccounts } from '../tables/book-levels.ts'
+import { BUILDER_DAYS, builderDays } from '../tables/builder-days.ts'
 import { changesOf, feedFills, type LoadedRows, type OrderChanges, touchedKeys } from './changes.ts'
-import { loadPositionedAccounts, loadRows, loadUncovered, renumberEvents, writesOf } from './store.ts'
+import {
+  loadPositionedAccounts,
+  loadRows,
+  loadUncovered,
+  loadUnits,
+  renumberEvents,
+  writesOf,
+} from './store.ts'
 
 async function project(tx: Tx, entries: readonly ShardEntry[]): Promise<ChunkWrites> {
   const touched = [...byMarket(entries)].map(([marketId, own]) => ({
@@ -25,13 +33,27 @@ async function project(tx: Tx, entries: readonly ShardEntry[]): Promise<ChunkWri
     const accounts = positionedAccounts(touchedAccounts(book), uncoveredOf(marketId))
     return { marketId, before, changes, book, accounts }
   })
-  const accountsOf = await loadPositionedAccounts(tx, markets)
+  const [accountsOf, units] = await Promise.all([
+    loadPositionedAccounts(tx, markets),
+    loadUnits(
+      tx,
+      markets.filter(({ changes }) => changes.builders.some(({ fills }) => fills !== 0)),
+    ),
+  ])
   const all = markets.map(({ marketId, before, changes, book }) => ({
     before,
     marketId,
     changes: { ...changes, levels: levelDeltas(marketId, book, accountsOf(marketId)) },
   }))
-  return { ...writesOf(all.map(({ changes }) => changes)), feed: all.map(feedOf) }
+  const builders = builderDays(
+    markets.map(({ marketId, changes }) => ({ unit: units.get(marketId) ?? null, deltas: changes.builders })),
+  )
+  const writes = writesOf(all.map(({ changes }) => changes))
+  return {
+    ...writes,
+    clauses: [...writes.clauses, BUILDER_DAYS.add(builders)],
+    feed: all.map(feedOf),
+  }
 }
 
 interface MarketChanges {

@@ -1,6 +1,8 @@
 /** The SQL of the projection `orders`: loads the rows that a chunk touches and writes the rows that it changed. */
 import { sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
+import { tickStepValue } from '../../../domain/market/market.ts'
+import { fromStoredSpec } from '../../../domain/market/stored-spec.ts'
 import { TERMINAL_STATUSES } from '../../../domain/orders/order-state.ts'
 import type { ChunkWrites } from '../projection.ts'
 import type { WriteClause } from '../read-table.ts'
@@ -143,6 +145,27 @@ export async function loadPositionedAccounts(
   `.execute(tx)
   const accountsOf = Map.groupBy(rows, ({ market_id }) => market_id)
   return (marketId) => accountsOf.get(marketId) ?? []
+}
+
+/**
+ * Wei of one tick of one step, by market. Tick and step of a listed market never change, so the table of the write side gives live projection and
+ * rebuild the same values.
+ */
+export async function loadUnits(
+  tx: Tx,
+  markets: readonly { readonly marketId: number }[],
+): Promise<ReadonlyMap<number, bigint>> {
+  if (markets.length === 0) return new Map()
+  const rows = await tx
+    .selectFrom('markets')
+    .select(['market_id', 'spec'])
+    .where(
+      'market_id',
+      'in',
+      markets.map(({ marketId }) => marketId),
+    )
+    .execute()
+  return new Map(rows.map(({ market_id, spec }) => [market_id, tickStepValue(fromStoredSpec(spec))]))
 }
 
 /** The writes of all markets. */

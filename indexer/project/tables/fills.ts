@@ -43,6 +43,7 @@ export const FILLS = tableOf<ReadFill>({
     failure: 'text',
     updated_at: 'bigint',
     forced: 'boolean',
+    builder: 'text',
   },
 })
 
@@ -52,9 +53,13 @@ export type PartFills = readonly ReadFill[]
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
 /** What a fill shows of its order when the row is applied; undefined if the order is not known. */
-export type OrderOfFill = (
-  orderId: string,
-) => { readonly protection_price: number | null; readonly forced: boolean } | undefined
+export type OrderOfFill = (orderId: string) => ShownOfOrder | undefined
+
+interface ShownOfOrder {
+  readonly protection_price: number | null
+  readonly forced: boolean
+  readonly builder: string | null
+}
 
 export function fillChanges({ marketId, row }: ShardEntry, orderOf: OrderOfFill): RowChange<PartFills>[] {
   switch (row.kind) {
@@ -63,7 +68,12 @@ export function fillChanges({ marketId, row }: ShardEntry, orderOf: OrderOfFill)
     case 'part_submitted':
       return [changeEveryFill(row, () => submitted(row))]
     case 'part_settled':
-      return [{ key: partKey(row.batch_id, row.part), apply: (fills = []) => settled(marketId, row, fills) }]
+      return [
+        {
+          key: partKey(row.batch_id, row.part),
+          apply: (fills = []) => settled(marketId, row, fills, orderOf),
+        },
+      ]
     case 'part_confirmed':
       return [changeEveryFill(row, () => ({ status: 'CONFIRMED', confirmed_at: row.at, updated_at: row.at }))]
     case 'batch_voided': {
@@ -127,6 +137,7 @@ function matched(marketId: number, row: BatchCleared, orderOf: OrderOfFill): Row
         taker_steps,
         protection_price: orderOf(order_id)?.protection_price ?? null,
         forced: orderOf(order_id)?.forced ?? false,
+        builder: orderOf(order_id)?.builder ?? null,
         ...NO_AMOUNTS,
         status: 'MATCHED',
         tx_hash: null,
@@ -142,7 +153,7 @@ function matched(marketId: number, row: BatchCleared, orderOf: OrderOfFill): Row
 }
 
 /** The fills are MINED, or RETRYING if the block was rolled back. Unmatched fills exist only while their block is on the chain. */
-function settled(marketId: number, row: PartSettled, fills: PartFills): PartFills {
+function settled(marketId: number, row: PartSettled, fills: PartFills, orderOf: OrderOfFill): PartFills {
   const settlements = new Map(row.fills.map((fill) => [fill.fill_id, fill]))
   const unmatched = row.fills.filter((fill) => !fill.matched)
   const unmatchedIds = new Set(unmatched.map(({ fill_id }) => fill_id))
@@ -153,7 +164,11 @@ function settled(marketId: number, row: PartSettled, fills: PartFills): PartFill
   })
   if (row.rollback) return changed
   const next = matched.reduce((place, fill) => Math.max(place, fill.place + 1), 0)
-  return [...changed, ...unmatched.map((fill, at) => fromChain(marketId, row, fill, next + at))]
+  const added = unmatched.map((fill, at) => ({
+    ...fromChain(marketId, row, fill, next + at),
+    builder: orderOf(fill.order_id)?.builder ?? null,
+  }))
+  return [...changed, ...added]
 }
 
 const settlementFields = (row: PartSettled, fill: FillSettled) =>
@@ -173,7 +188,12 @@ const amountsOf = (fill: FillSettled) => ({
   available_margin_delta: BigInt(fill.free_delta) + BigInt(fill.from_pending),
 })
 
-const fromChain = (marketId: number, row: PartSettled, fill: FillSettled, place: number): ReadFill => ({
+const fromChain = (
+  marketId: number,
+  row: PartSettled,
+  fill: FillSettled,
+  place: number,
+): Omit<ReadFill, 'builder'> => ({
   fill_id: fill.fill_id,
   market_id: marketId,
   batch_id: row.batch_id,

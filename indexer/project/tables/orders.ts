@@ -56,6 +56,8 @@ export const ORDERS = tableOf<ReadOrder>({
     post_only: 'boolean',
     unused: 'bigint',
     replaces: 'text',
+    bracket: 'bigint',
+    builder: 'text',
   },
 })
 
@@ -164,6 +166,8 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   post_only: row.post_only ?? false,
   unused: row.unused ?? 0,
   replaces: row.replaces ?? null,
+  bracket: row.bracket ?? 0,
+  builder: row.builder ?? null,
 })
 
 const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({

@@ -22,7 +22,7 @@ async function run(): Promise<boolean> {
   const follower = createFollower(followingMachine(applied), createJournal<Entry>(pool), logger, {
     head: number,
   })
-  while ((await follower.advance()) > 0);
+  while ((await follower.advance()).length > 0);
   if (follower.fault !== null) return false
   if (follower.head === number) return true
   const isComplete = await writeCheckpoint(pool, { applied, number: follower.head }, () => true)

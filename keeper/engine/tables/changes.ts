@@ -39,7 +39,7 @@ interface Change<Row> {
   /** Columns that come from another table have changed. */
   readonly isTouched: boolean
   readonly row: Row | undefined
-  /** The row that the state has dropped; undefined if the change that put it was taken back. */
+  /** The row that the state has dropped last. It counts if there is no present row. */
   readonly dropped: DroppedRow | undefined
 }
 
@@ -74,6 +74,8 @@ export class Changes<Row extends object> {
   readonly #keyOf: (row: Row) => string | number
   readonly #columnsOf: (row: Row) => Columns
   #changes = new Map<string | number, Change<Row>>()
+  /** The changes of the last `take`. */
+  #taken = new Map<string | number, Change<Row>>()
 
   constructor(mark: WrittenMark, table: Observed<Row>, { keyOf, columnsOf }: ChangesOptions<Row>) {
     this.#mark = mark
@@ -97,8 +99,26 @@ export class Changes<Row extends object> {
   take(): ChangedRows {
     const rows: ChangedRows = { put: [], changed: [], dropped: [] }
     for (const change of this.#changes.values()) this.#sort(change, rows)
+    this.#taken = this.#changes
     this.forget()
     return rows
+  }
+
+  /** The rows of the last `take` were not written, and belong to the next one. Whether the database has its rows is uncertain. */
+  giveBack(): void {
+    for (const [key, taken] of this.#taken) {
+      const later = this.#changes.get(key)
+      const { row } = later ?? taken
+      const dropped = later?.dropped ?? taken.dropped
+      this.#changes.set(key, {
+        stored: undefined,
+        isCertain: false,
+        isTouched: true,
+        row,
+        dropped: dropped && { ...dropped, isStored: false },
+      })
+    }
+    this.#taken = new Map()
   }
 
   #note(before: Row | undefined, after: Row | undefined): void {
@@ -109,7 +129,7 @@ export class Changes<Row extends object> {
     const isDropped = before !== undefined && after === undefined && !this.#mark.isUndoing
     const dropped = isDropped
       ? { columns: this.#columnsOf(before), isStored: isCertain && before === stored && !known?.isTouched }
-      : undefined
+      : known?.dropped
     this.#changes.set(key, { stored, isCertain, isTouched: known?.isTouched ?? false, row: after, dropped })
   }
 

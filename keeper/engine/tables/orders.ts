@@ -32,6 +32,7 @@ export function orders(mark: WrittenMark, state: ExchangeState): TablePart {
       noted.clear()
       return keeping(ordersTable, changes.take())
     },
+    giveBack: () => changes.giveBack(),
     forget() {
       noted.clear()
       changes.forget()

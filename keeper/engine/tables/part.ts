@@ -6,8 +6,10 @@ import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { type ChangedRows, Changes, type ChangesOptions, type Observed, type WrittenMark } from './changes.ts'
 
 export interface TablePart {
-  /** Statements for what has changed since the last call. `group`: the rows that have changed it. */
+  /** Statements for what has changed since the last call. `group`: the rows that have changed it, of one group or of several. */
   collect(group: readonly Entry[]): Statement[]
+  /** The last collection is not written: it belongs to the next one. */
+  giveBack(): void
   /** The tables have the present state. */
   forget(): void
 }
@@ -64,6 +66,7 @@ export function following<Row extends object>(
   const changes = new Changes(mark, observed, options)
   return {
     collect: (group) => write(changes.take(), group),
+    giveBack: () => changes.giveBack(),
     forget: () => changes.forget(),
   }
 }

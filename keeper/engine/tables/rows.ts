@@ -1,7 +1,7 @@
 /** The rows of a group write the journal, evidence for operators, and notifications. */
 import { ADJUSTMENT_ENDS_CHANNEL, ADJUSTMENTS_CHANNEL } from '../../../db/adjustments.ts'
 import { appendPlacedQuery, JOURNAL_CHANNEL, journalNotices } from '../../../db/journal.ts'
-import { type Notice, notifyQuery } from '../../../db/notifications.ts'
+import type { Notice } from '../../../db/notifications.ts'
 import { RELAY_CHANNEL } from '../../../db/relay-operations.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import type { Columns } from '../../../db/state-tables.ts'
@@ -47,7 +47,8 @@ function reportsIn(group: readonly Entry[]): Columns[] {
   return found
 }
 
-function noticesOf(group: readonly Entry[]): Notice[] {
+/** Notifications for readers, once the tables contain the group. */
+export function noticesOf(group: readonly Entry[]): Notice[] {
   const notices: Notice[] = journalNotices(group).map((payload) => ({ channel: JOURNAL_CHANNEL, payload }))
   for (const { row } of group) {
     if (row.kind === 'relay_changed') notices.push({ channel: RELAY_CHANNEL, payload: row.operation_id })
@@ -66,5 +67,4 @@ export const rowStatements = (group: readonly Entry[]): Statement[] => [
   ),
   ...statements(keepReports, reportsIn(group)),
   appendPlacedQuery(group),
-  ...statements(notifyQuery, noticesOf(group)),
 ]

@@ -1,6 +1,5 @@
-/** Brings the tables of readers in step with the state, in the transaction that appends the rows of a group. */
+/** Brings the tables of readers in step with the state: statements for what groups of rows have changed. */
 import type { Statement } from '../../../db/round-trip.ts'
-import type { ClearingInputs } from '../../../domain/auction/clearing.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import { accountParts } from './accounts.ts'
@@ -14,13 +13,12 @@ import { rowStatements } from './rows.ts'
 /** Statements that bring the tables of readers in step with the state. */
 export interface TableWriter {
   /**
-   * Changes in the state since the last call, and the rows that have changed it, as statements for the transaction that appends these rows.
-   * Called when the state has exactly these rows behind those of the last call. If the group is not stored, its rows are taken back from the state
-   * before the next call; a repetition of the append uses the same statements.
+   * Changes in the state since the last call, and the rows that have changed it, as statements for one transaction. Called when the state has
+   * exactly these rows, of one or more groups, behind those of the last call. The transaction is repeated until it is committed.
    */
   collect(rows: readonly Entry[]): Statement[]
-  /** The inputs of a batch that was decided: no row has them, and they are stored with the batch. Without them the batch has no proof. */
-  keepInputs(marketId: number, batchId: number, inputs: ClearingInputs): void
+  /** The last statements are not used, because the last of their groups is not stored; the next collection has the rows of the others again. */
+  giveBack(): void
   /** The tables have the present state, because another owner has written them. */
   forget(): void
 }
@@ -28,7 +26,6 @@ export interface TableWriter {
 /** Observes the state, which the tables have at the time of the call. */
 export function createTableWriter(state: ExchangeState): TableWriter {
   const mark = new WrittenMark(state.core)
-  const batchesPart = batches(mark, state)
   // A table comes before those that refer to it.
   const parts: readonly TablePart[] = [
     accountParts.users(mark, state),
@@ -38,7 +35,7 @@ export function createTableWriter(state: ExchangeState): TableWriter {
     averages(mark, state),
     accountParts.positions(mark, state),
     orders(mark, state),
-    batchesPart,
+    batches(mark, state),
     fills(mark, state),
     actions(mark, state),
     ...chainParts.map((part) => part(mark, state)),
@@ -50,7 +47,9 @@ export function createTableWriter(state: ExchangeState): TableWriter {
       mark.advance()
       return [...statements, ...rowStatements(rows)]
     },
-    keepInputs: batchesPart.keepInputs,
+    giveBack() {
+      for (const part of parts) part.giveBack()
+    },
     forget() {
       for (const part of parts) part.forget()
       mark.advance()

@@ -25,11 +25,11 @@ export interface MatchedExchange {
   readonly engine: LocalEngine
 }
 
-/** Accepts the part's orders and matches their fills. `relayer`: the sender of the part; each market has its own. */
+/** Accepts the part's orders and matches their fills. `txHash`: null for a part that is not signed. `relayer`: the sender of the part; each market has its own. */
 export async function matchPart(
   { db, engine }: MatchedExchange,
   part: SettlementPart,
-  txHash: string,
+  txHash: string | null,
   relayer: Relayer = RELAYER,
 ): Promise<void> {
   const { state } = engine
@@ -51,11 +51,11 @@ export async function matchPart(
     }
   })
   const queueNo = state.progress.need(marketId).lastQueueNo + 1
-  await storeTransaction(db, part, txHash, relayer)
+  if (txHash !== null) await storeTransaction(db, part, txHash, relayer)
   await writeRows(engine, marketId, [
     ...placed,
     clearedRow(part, fills, { ...leaveWithPositions(state, marketId, fills), head: head + placed.length }),
-    ...submittedRows(part, txHash, relayer, queueNo),
+    ...(txHash === null ? [] : submittedRows(part, txHash, relayer, queueNo)),
   ])
 }
 

@@ -14,7 +14,9 @@ const TABLES = [
   'read.balances',
   'read.withdrawal_events',
   'read.position_states',
+  'read.cash_flows',
   'read.book_levels',
+  'read.builder_days',
   'read.batches',
   'read.funding_rates',
   'read.candles',
@@ -59,7 +61,15 @@ export async function clearJournal(db: Db): Promise<void> {
   const tables = TABLES.map((table) =>
     sql.table(table === 'read.order_events' ? 'read.order_changes' : table),
   )
-  const feed = ['read.feed', 'read.feed_heads', 'read.feed_state', 'journal', 'shards']
+  // Rows that a rollback has emptied stay, so that dumps leave this table out.
+  const feed = [
+    'read.realized_profits',
+    'read.feed',
+    'read.feed_heads',
+    'read.feed_state',
+    'journal',
+    'shards',
+  ]
   await db.transaction().execute(async (tx) => {
     // Rows are deleted without regard to the tables that refer to them: all of these are emptied.
     await sql`set local session_replication_role = replica`.execute(tx)

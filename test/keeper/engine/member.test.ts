@@ -5,6 +5,7 @@ import type { Millis } from '../../../domain/units.ts'
 import type { Machine } from '../../../keeper/engine/machine.ts'
 import { startMember } from '../../../keeper/engine/member.ts'
 import type { Group, Journal, Lease } from '../../../keeper/engine/ports.ts'
+import { NO_TABLES } from './support/no-tables.ts'
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 const LIFE_MS = 2_000
@@ -43,7 +44,8 @@ function takenAfter(behind: number): Promise<number> {
   )
   const journal: Journal<string> = {
     append: async () => true,
-    async read(after) {
+    read: async (after) => groups.slice(after, after + 1),
+    async readWritten(after) {
       if (after < behind) now += READ_MS
       return groups.slice(after, after + 1)
     },
@@ -76,7 +78,9 @@ function takenAfter(behind: number): Promise<number> {
           soon: (work) => void setImmediate(work),
         },
         logger: SILENT,
-        observer: { waited() {}, decided() {}, stored() {} },
+        tables: NO_TABLES,
+        isReadBack: () => false,
+        observer: { waited() {}, decided() {}, stored() {}, written() {} },
         onEnd() {},
         onOwner() {},
       },

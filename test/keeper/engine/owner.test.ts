@@ -1,5 +1,5 @@
 /** Outcomes of commands of an owner that ends in the middle of long work. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Millis } from '../../../domain/units.ts'
@@ -7,6 +7,7 @@ import type { Machine } from '../../../keeper/engine/machine.ts'
 import { createOwner, type Owner, type Reply } from '../../../keeper/engine/owner.ts'
 import type { Journal } from '../../../keeper/engine/ports.ts'
 import { systemTimer } from '../../../keeper/engine/timer.ts'
+import { NO_TABLES } from './support/no-tables.ts'
 
 type Command = 'first' | 'second' | 'faulty' | 'short'
 
@@ -56,6 +57,7 @@ function ownerOf(next: Command, endAt: number): Owner<Command, string> {
       return true
     },
     read: async () => [],
+    readWritten: async () => [],
   }
   const owner = createOwner<Command, string, string>(
     {
@@ -64,11 +66,13 @@ function ownerOf(next: Command, endAt: number): Owner<Command, string> {
       clock,
       timer: systemTimer,
       logger: SILENT,
-      observer: { waited() {}, decided() {}, stored() {} },
+      tables: NO_TABLES,
+      isReadBack: () => false,
+      observer: { waited() {}, decided() {}, stored() {}, written() {} },
     },
     { token: 1, isSafe: () => true, whenSafe: (work) => work(), stop() {} },
-    { turnMs: 5, maxGroup: 1 },
-    { head: 0 },
+    { turnMs: 5, maxGroup: 2 },
+    { head: 0, written: 0, tail: [] },
     () => {},
   )
   return owner
@@ -94,6 +98,8 @@ describe('the outcome of a command in several steps', () => {
   it('when the first step is stored and the owner ends before the next one, it is unknown', async () => {
     const owner = ownerOf('second', 2)
     const first = submit(owner, 'first')
+    // The owner sends `first` in its next turn.
+    for (let turn = 0; turn < 3; turn++) await nextTurn()
     // It is decided while `first` is stored, and stored before `second`.
     const short = submit(owner, 'short')
     expect(await Promise.all([first, short])).to.deep.equal([{ none: 'unknown' }, { none: 'unknown' }])

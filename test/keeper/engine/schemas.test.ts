@@ -35,7 +35,7 @@ const order = {
 }
 const place = { kind: 'place', order, clientOrderId: 'a', absentUpTo: null }
 const cancel = { kind: 'cancel', target: { hash: hashOf('ab'), ended: null }, note: null }
-const flags = { timeInForce: 'ioc', postOnly: false }
+const flags = { timeInForce: 'ioc', postOnly: false, bracket: 7 }
 const replacing = { order, clientOrderId: null, flags, absentUpTo: 3, ifFilled: 'reduce' }
 const replace = { kind: 'replace', target: { label: 'a' }, ...replacing }
 const found = { marketId: 1, accepted: 3, account: 1, status: 'FILLED', forced: false }
@@ -69,6 +69,7 @@ const VALID: readonly object[] = [
     connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5, keyName: 'default', fireInMs: 5_000 }],
   },
   { kind: 'end_connections', connections: ['c'] },
+  { kind: 'barrier' },
   {
     kind: 'accept_relay',
     userId: 1,

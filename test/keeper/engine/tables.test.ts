@@ -3,13 +3,15 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import pg from 'pg'
+import { waitFor } from '../../../client/wait-for.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import { recompute } from '../../../domain/auction/auction.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { SignedOrder } from '../../../domain/orders/order.ts'
 import type { MarketId, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
-import { createJournal } from '../../../keeper/engine/store.ts'
-import type { TableWriter } from '../../../keeper/engine/tables/table-writer.ts'
+import { JournalUnavailable } from '../../../keeper/engine/ports.ts'
+import { createTables } from '../../../keeper/engine/store.ts'
+import type { BatchEvidence } from '../../../keeper/engine/tables/batch-evidence.ts'
 import { ACCOUNT_IDS, addressOf, entriesOfGenesis } from '../../../simulate/exchange/trading/genesis.ts'
 import { tradingExchange } from '../../../simulate/exchange/trading/scenario.ts'
 import { randomOf } from '../../../simulate/random.ts'
@@ -77,26 +79,31 @@ describe('tables that follow an exchange', () => {
   afterEach(() => tables.close())
 
   /** Inputs of batches, which a decision that is repeated states again. */
-  let decided: Parameters<TableWriter['keepInputs']>[] = []
+  let decided: Parameters<BatchEvidence['keep']>[] = []
 
-  function keepInputs(...batch: Parameters<TableWriter['keepInputs']>): void {
+  function keepInputs(...batch: Parameters<BatchEvidence['keep']>): void {
     decided.push(batch)
-    tables.writer.keepInputs(...batch)
+    tables.evidence.keep(...batch)
   }
 
   const exchangeOf = () => tradingExchange(tables.applied, { keepInputs })
 
   /** Stores the rows, which were applied from the position on, perhaps after an attempt that is refused. */
-  async function storeOpen(busy: BusyExchange, position: number, isRefused: boolean): Promise<void> {
+  async function storeOpen(
+    busy: BusyExchange,
+    position: number,
+    { isRefused = false, isBehind = false },
+  ): Promise<void> {
     const rows = busy.rows
     busy.rows = []
     if (rows.length === 0) return
     if (isRefused) {
-      await tables.refuse(rows, position)
+      tables.refuse(rows, position)
       tables.apply(rows)
-      for (const batch of decided) tables.writer.keepInputs(...batch)
+      for (const batch of decided) tables.evidence.keep(...batch)
     }
-    await tables.store(rows)
+    if (isBehind) await tables.storeBehind(rows)
+    else await tables.store(rows)
     decided = []
   }
 
@@ -107,15 +114,20 @@ describe('tables that follow an exchange', () => {
     for (let tick = 1; tick <= TICKS; tick++) {
       await busy.tick()
       if (random.chance(0.4)) continue
-      await storeOpen(busy, position, random.chance(0.2))
+      const isCompared = tick % 10 === 0
+      await storeOpen(busy, position, {
+        isRefused: random.chance(0.2),
+        isBehind: !isCompared && random.chance(0.5),
+      })
       if (tick % 40 === 0) {
         await tables.restart()
         busy.exchange = exchangeOf()
       }
       position = tables.applied.position()
-      if (tick % 10 === 0) expect(await tables.compare(), `tick ${tick}`).to.deep.equal([])
+      if (isCompared && busy.rows.length === 0 && tables.isWritten)
+        expect(await tables.compare(), `tick ${tick}`).to.deep.equal([])
     }
-    await storeOpen(busy, position, false)
+    await storeOpen(busy, position, {})
     expect(await tables.compare()).to.deep.equal([])
     await tables.compareJournal({ hasBlocks: true })
     await tables.compareEndedFills()
@@ -188,7 +200,7 @@ describe('tables that follow an exchange', () => {
     }
   }
 
-  it('when a group is not the next one, or its owner has lost the journal, it changes no table', async () => {
+  it('when an owner has lost the journal, it changes no table', async () => {
     const rows: Entry[] = [
       {
         shard: 'accounts',
@@ -199,12 +211,14 @@ describe('tables that follow an exchange', () => {
     tables.apply(rows)
     const statements = tables.collect(rows)
     await sql`update engine_ownership set token = token + 1`.execute(tables.db)
-    expect(await tables.append(rows, statements)).to.equal(false)
+    expect(await tables.append(rows)).to.equal(false)
+    expect(await tables.write(statements)).to.equal(false)
     expect(
       await tables.db.selectFrom('users').select('user_id').where('user_id', '=', 6).execute(),
     ).to.deep.equal([])
     await sql`update engine_ownership set token = token - 1`.execute(tables.db)
-    expect(await tables.append(rows, statements)).to.equal(true)
+    expect(await tables.append(rows)).to.equal(true)
+    expect(await tables.write(statements)).to.equal(true)
     expect(await tables.compare()).to.deep.equal([])
   })
 
@@ -231,13 +245,14 @@ describe('tables that follow an exchange', () => {
   const namesOf = (statements: readonly Statement[]): string[] => statements.map(({ name }) => name)
 
   it('when a group has one placement or fifty, it takes the same statements, of the tables concerned', async () => {
-    const expected = ['state-put-orders', 'append-placed', 'notify']
+    const expected = ['state-put-orders', 'append-placed']
     for (const count of [1, 50]) {
       const rows = placements(count)
       expect(rows.filter(({ row }) => row.kind === 'order_placed')).to.have.length(count)
       const statements = tables.collect(rows)
       expect(namesOf(statements)).to.deep.equal(['state-change-accounts', ...expected])
-      expect(await tables.append(rows, statements)).to.equal(true)
+      expect(await tables.append(rows)).to.equal(true)
+      expect(await tables.write(statements)).to.equal(true)
     }
     expect(await tables.compare()).to.deep.equal([])
   })
@@ -258,59 +273,86 @@ describe('tables that follow an exchange', () => {
     const { rows } = exchange.decide({ kind: 'log_in', address: addressOf(50) }, { now })
     tables.apply(rows)
     const statements = tables.collect(rows)
-    expect(namesOf(statements)).to.deep.equal([
-      'state-put-users',
-      'state-put-accounts',
-      'append-placed',
-      'notify',
-    ])
+    expect(namesOf(statements)).to.deep.equal(['state-put-users', 'state-put-accounts', 'append-placed'])
   })
 
-  it('when a group is stored, listeners are notified of each journal after the commit, and not of a refused group', async () => {
+  it('when the tables have been written, listeners are notified of each journal, and not before', async () => {
     const listener = new pg.Client(tables.url)
     await listener.connect()
     try {
       const heard: string[] = []
       listener.on('notification', ({ channel, payload }) => heard.push(`${channel} ${payload}`))
-      await listener.query('listen journal; listen engine')
-      const position = tables.applied.position()
+      await listener.query('listen journal')
+      const readers = createTables(tables.pool, tables.state, { logger: SILENT, onRefused: fail })
+      readers.begin()
       const rows = placements(2)
-      await tables.refuse(rows, position)
-      tables.apply(rows)
-      await tables.store(rows)
-      const head = rows.at(-1)?.seq
+      const write = readers.collect(rows)
+      await tables.append(rows)
+      const step = { token: tables.token, from: 1, to: 2 }
+      expect(await write.run({ ...step, token: tables.token + 1 })).to.equal(false)
       await listener.query('select 1')
-      expect(heard.sort()).to.deep.equal(['engine 2', `journal m1:${head}`])
+      expect(heard).to.deep.equal([])
+      expect(await write.run(step)).to.equal(true)
+      await waitFor(
+        () => listener.query('select 1').then(() => heard.length),
+        (count) => count > 0,
+      )
+      expect(heard).to.deep.equal([`journal m1:${rows.at(-1)?.seq}`])
     } finally {
       await listener.end()
     }
   })
 
-  it('when the journal repeats an append, it sends the statements of the first one, although the state has further rows', async () => {
-    const collected: (readonly Entry[])[] = []
-    const journal = createJournal<Entry>(tables.pool, (rows) => {
-      collected.push(rows)
-      return tables.collect(rows)
-    })
-    const before = tables.applied.digest()
+  it('when the tables lack several groups, one write has the changes of all of them, one statement per table', async () => {
+    for (let count = 0; count < 5; count++) await tables.storeBehind(placements(1))
+    expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(0)
     const rows = placements(1)
-    const group = {
-      number: 2,
-      token: tables.token,
-      version: 1,
-      rows,
-      before,
-      digest: tables.applied.digest(),
-    }
-    expect(await journal.append({ ...group, number: 9 })).to.equal(false)
-    placements(1)
-    expect(await journal.append(group)).to.equal(true)
-    expect(await journal.append({ ...group, number: 3, rows: [], before: group.digest })).to.equal(true)
-    expect(collected).to.deep.equal([rows])
-    const orders = await tables.db.selectFrom('orders').select('order_id').execute()
-    expect(orders).to.have.length(1)
+    const statements = tables.collect(rows)
+    expect(namesOf(statements)).to.deep.equal(['state-change-accounts', 'state-put-orders', 'append-placed'])
+    await tables.append(rows)
+    expect(await tables.write(statements)).to.equal(true)
+    expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(6)
+    expect(await tables.compare()).to.deep.equal([])
+  })
+
+  it('when the outcome of a write is lost, its repetition writes nothing, and the tables contain its groups', async () => {
+    const written = createTables(tables.pool, tables.state, { logger: SILENT, onRefused: fail })
+    written.begin()
+    const rows = placements(1)
+    const write = written.collect(rows)
+    await tables.append(rows)
+    const step = { token: tables.token, from: 1, to: 2 }
+    expect(await write.run(step)).to.equal(true)
+    expect(await write.run(step)).to.equal(false)
+    expect(await written.written()).to.equal(2)
+    expect(await tables.compare()).to.deep.equal([])
+  })
+
+  it('when the database refuses one row of a write, the others are written, and the row is counted and left out', async () => {
+    let refused = 0
+    const written = createTables(tables.pool, tables.state, { logger: SILENT, onRefused: () => refused++ })
+    written.begin()
+    const rows = placements(7)
+    const hash = limitOrder(tables.applied.position() - 4).hash
+    await sql`alter table orders add check (hash <> ${sql.lit(hash)})`.execute(tables.db)
+    const write = written.collect(rows)
+    await tables.append(rows)
+    const step = { token: tables.token, from: 1, to: 2 }
+    expect(await write.run(step).catch((error: unknown) => error)).to.be.instanceOf(JournalUnavailable)
+    expect([await written.written(), refused]).to.deep.equal([1, 0])
+    expect(await write.run(step)).to.equal(true)
+    expect([await written.written(), refused]).to.deep.equal([2, 1])
+    const stored = await tables.db.selectFrom('orders').select('hash').execute()
+    expect(stored).to.have.length(6)
+    expect(stored.map((order) => order.hash)).to.not.include(hash)
   })
 })
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
+
+function fail(): never {
+  throw new Error('no row is refused')
+}
 
 const limitOrder = (salt: number): SignedOrder => ({
   marketId: 1 as MarketId,

@@ -22,17 +22,25 @@ describe('the own commands of an engine', () => {
   /** Answers that wait because nothing is stored; null while everything is. */
   let waiting: (() => void)[] | null
   let fired: string[]
+  /** Only turns of this market wait, unless it is null. */
+  let slowMarket: number | null
+  let turns: { marketId: number; at: number }[]
 
   const answerTo = (command: ExchangeCommand): unknown => {
     if (command.kind === 'fire_switches') {
       fired.push(...command.due.map(({ connectionId }) => connectionId))
       return { cancelled: 0 }
     }
+    if (command.kind === 'turn') turns.push({ marketId: command.turn.marketId, at: now })
     return command.kind === 'turn' ? { memory: NO_MEMORY, refused: [] } : { ok: true, value: null }
   }
   const submit = ({ command }: { readonly command: ExchangeCommand }): Promise<Reply<unknown>> => {
     const reply = { answer: answerTo(command) } as Reply<unknown>
-    if (waiting === null) return Promise.resolve(reply)
+    if (
+      waiting === null ||
+      (slowMarket !== null && !(command.kind === 'turn' && command.turn.marketId === slowMarket))
+    )
+      return Promise.resolve(reply)
     return new Promise((resolve) => waiting?.push(() => resolve(reply)))
   }
   async function pass(ms: number): Promise<void> {
@@ -65,6 +73,8 @@ describe('the own commands of an engine', () => {
     timers = []
     waiting = null
     fired = []
+    turns = []
+    slowMarket = null
     state = createState()
     apply(state, LISTED as Entry)
     state.connectionSwitches.put({
@@ -94,6 +104,47 @@ describe('the own commands of an engine', () => {
       },
       { auctionMs: 200, fundingMs: 900_000 as Millis },
     )
+  })
+
+  const list = (marketIds: readonly number[]): void => {
+    for (const marketId of marketIds)
+      apply(state, {
+        shard: `m${marketId}`,
+        seq: 1,
+        row: { kind: 'market_listed', spec: toStoredSpec({ ...perpetual, marketId: marketId as never }) },
+      } as Entry)
+  }
+  const timesOf = (marketId: number): number[] =>
+    turns.filter((turn) => turn.marketId === marketId).map(({ at }) => at)
+
+  it('when markets are listed, four share the instants of their turns, and further ones have others', async () => {
+    list([2, 3, 4, 5])
+    await pass(2_000)
+    turns = []
+    await pass(1_000)
+    const instants = [1, 2, 3, 4, 5].map((marketId) => timesOf(marketId).join())
+    expect(new Set(turns.map(({ at }) => at))).to.have.property('size', 10)
+    expect(instants.filter((times) => times === instants[0])).to.have.length(4)
+  })
+
+  it('when a turn takes longer than the interval, it is followed by one more at once, and the other markets keep their instants', async () => {
+    list([2])
+    await pass(1_000)
+    waiting = []
+    slowMarket = 1
+    await pass(200)
+    const [answer] = waiting
+    turns = []
+    await pass(1_000)
+    expect([timesOf(1).length, timesOf(2).length]).to.deep.equal([0, 5])
+    turns = []
+    waiting = null
+    answer?.()
+    await new Promise((resolve) => setImmediate(resolve))
+    const answeredAt = now
+    await pass(1_000)
+    expect(timesOf(1)[0]).to.equal(answeredAt)
+    expect([timesOf(1).length, timesOf(2).length]).to.deep.equal([6, 5])
   })
 
   it('when a connection is not renewed, its switch fires once its time has passed', async () => {

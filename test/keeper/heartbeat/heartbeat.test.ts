@@ -37,6 +37,7 @@ describe('heartbeats', function () {
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
       markets: async () => [fixture.spec],
+      laneJobs: { passed: () => undefined },
       laneWatch: new LaneWatch({ clock: fixture.clock, stallMs: 60_000 }),
     }
     const delivery = new Delivery(ports, lane)

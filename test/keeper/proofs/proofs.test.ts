@@ -1,9 +1,11 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { type Fence, LeaseLost } from '../../../db/fence.ts'
 import { deleteOldInputs } from '../../../keeper/proofs/proofs.ts'
 import { createProofStore } from '../../../keeper/proofs/store.ts'
 import { perpetual } from '../../support/markets.ts'
+import { loginOf } from '../../support/postgres.ts'
 import { loadInputs } from '../../support/rows/batches.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { MarketFixture, RULES } from '../support/market-fixture.ts'
@@ -14,9 +16,14 @@ const DAY = 86_400_000
 describe('the retention of proofs', () => {
   let fixture: MarketFixture
   let fence: Fence
+  /** Connected with the role of the process. */
+  let keeper: Db
 
   before(async () => {
     fixture = await MarketFixture.open(perpetual)
+    keeper = createDb(
+      createPool({ url: await loginOf(fixture.url, 'keeper'), connections: 1, name: 'keeper test' }),
+    )
     const [alice, bob] = [await fixture.trader('alice'), await fixture.trader('bob')]
     fence = await fixture.lease('m1')
     const auction = createAuction(
@@ -33,7 +40,10 @@ describe('the retention of proofs', () => {
       fixture.clock.value += DAY
     }
   })
-  after(() => fixture.close())
+  after(async () => {
+    await keeper.destroy()
+    await fixture.close()
+  })
 
   const kept = async (): Promise<number[]> => {
     const found: number[] = []
@@ -41,7 +51,7 @@ describe('the retention of proofs', () => {
       if ((await loadInputs(fixture.db, perpetual.marketId, batch)) !== undefined) found.push(batch)
     return found
   }
-  const ports = () => ({ store: createProofStore(fixture.db), clock: fixture.clock })
+  const ports = () => ({ store: createProofStore(keeper), clock: fixture.clock })
 
   it('when no batch is old enough, all inputs are kept', async () => {
     expect(await deleteOldInputs(ports(), 90, fence)).to.be.greaterThan(1_000)
