@@ -4,6 +4,7 @@
  * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
  *
  *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
+ *   npm run bench:mix -- --rate 100 --requote 200
  *   npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
  */
 import { execFileSync, fork } from 'node:child_process'
@@ -23,6 +24,7 @@ import { startMoreApis } from './mix/more-apis.ts'
 import { type Measurement, print } from './mix/print.ts'
 import { descendants, processorTimes, timesBetween } from './mix/processor-time.ts'
 import type { PricePoint } from './mix/recorded.ts'
+import type { BatchSample, RequoteMessage, RequoteTask } from './mix/requoter.ts'
 import { stagesOf } from './mix/stages.ts'
 
 const options = argumentsOf({
@@ -36,6 +38,10 @@ const options = argumentsOf({
     markets: withDefault(wholeNumber('markets that they trade in', { least: 1, most: 4 }), 4),
     api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
     hogs: withDefault(wholeNumber('endless loops that run beside the exchange', { most: 64 }), 0),
+    requote: withDefault(
+      wholeNumber('quotes of a market maker, all replaced every 200 ms over the feed', { most: 1_000 }),
+      0,
+    ),
     cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
     seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
     recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run cb -- replay'),
@@ -92,13 +98,59 @@ function publishPrices(stack: Stack, marketId: number, prices: readonly PricePoi
   }
 }
 
+interface Requoter {
+  readonly pids: readonly number[]
+  /** From its start: the batches, each with the time of its answer. */
+  run(start: StartAt): Promise<readonly BatchSample[]>
+  stop(): void
+}
+
+const NO_REQUOTER: Requoter = { pids: [], run: async () => [], stop() {} }
+
+/** The market maker is the account behind those of the mix. Resolves when its first quotes rest. */
+async function startRequoter({ port, keys, markets }: Target, seconds: number): Promise<Requoter> {
+  const { requote: quotes } = options
+  if (quotes === 0) return NO_REQUOTER
+  const child = fork(new URL('./mix/requoter.ts', import.meta.url), { serialization: 'advanced' })
+  const next = async (): Promise<RequoteMessage> =>
+    (await Promise.race([
+      once(child, 'message').then(([message]) => message as RequoteMessage),
+      once(child, 'exit').then(() => {
+        throw new Error('the requoter has ended')
+      }),
+    ])) as RequoteMessage
+  const [market] = markets
+  const account = keys.length - 1
+  if (market === undefined) throw new Error('the exchange has no market')
+  child.send({
+    port,
+    apiKey: keys[account] as string,
+    account,
+    market,
+    quotes,
+    seconds,
+  } satisfies RequoteTask)
+  await next()
+  return {
+    pids: [child.pid ?? 0],
+    async run(start) {
+      child.send(start)
+      const message = await next()
+      return message === 'ready' ? [] : message.batches
+    },
+    stop: () => void child.kill(),
+  }
+}
+
 async function measure(): Promise<Measurement> {
   const recovery = measureSignatures().bare
   const accounts = 2 * Math.ceil(options.accounts / 2)
-  const target = await startComplete({ accounts, databaseSettings: STATEMENT_SETTINGS })
+  const makers = options.requote > 0 ? 1 : 0
+  const target = await startComplete({ accounts: accounts + makers, databaseSettings: STATEMENT_SETTINGS })
   const more = await startMoreApis(target.stack, options.api - 1)
   const watch = await watchDatabase(target.databaseUrl)
   const hogs = startHogs(options.hogs)
+  const requoter = await startRequoter(target, options.warmup + options.seconds)
   const generator = fork(new URL('./mix/generator.ts', import.meta.url), { serialization: 'advanced' })
   try {
     const { seconds, warmup, idle } = options
@@ -107,6 +159,7 @@ async function measure(): Promise<Measurement> {
       ...Object.entries(target.processes).map(([name, pid]) => [pid, name] as const),
       ...more.pids().map((pid) => [pid, 'api'] as const),
       ...hogs.pids().map((pid) => [pid, 'hogs'] as const),
+      ...requoter.pids.map((pid) => [pid, 'generator'] as const),
       [generator.pid ?? 0, 'generator'],
       [process.pid, 'bench'],
     ])
@@ -117,11 +170,13 @@ async function measure(): Promise<Measurement> {
     const idleTimes = timesBetween(idleFrom, await times())
 
     const flow = flowOf(target, { seconds: warmup + seconds, accounts })
-    generator.send({ ports: [target.port, ...more.ports], keys: target.keys, ...flow } satisfies FlowTask)
+    const keys = target.keys.slice(0, accounts)
+    generator.send({ ports: [target.port, ...more.ports], keys, ...flow } satisfies FlowTask)
     const [{ prices }] = (await once(generator, 'message')) as [{ prices: readonly PricePoint[] }]
     if (options.cores !== undefined) pinApart(options.cores, generator.pid ?? 0)
     const startAt = Date.now() + LEAD_MS
     generator.send({ startAt } satisfies StartAt)
+    const requoted = requoter.run({ startAt })
     const answered = once(generator, 'message') as Promise<[FlowMessage]>
     const stopPrices = publishPrices(target.stack, flow.markets[0]?.spec.marketId ?? 0, prices, startAt)
 
@@ -140,16 +195,18 @@ async function measure(): Promise<Measurement> {
     if (!('samples' in result)) throw new Error('the generator has sent no samples')
     await sleep(SETTLE_MS)
     await stopPrices()
-    const measured = ({ at }: Sample): boolean => at >= warmup * 1000
+    const measured = ({ at }: Pick<Sample, 'at'>): boolean => at >= warmup * 1000
     return {
       ...{ rate, seconds, idle, idleTimes, used, statements, waits, load, apis: options.api },
       recovery: [recovery, measureSignatures().bare],
       stages: await stagesOf(target.db, watch.progress, { from, until }),
       samples: result.samples.filter(measured),
+      requotes: (await requoted).filter(measured),
       latestMs: result.latestMs,
     }
   } finally {
     generator.kill()
+    requoter.stop()
     hogs.stop()
     await watch.stop()
     await more.stop()

@@ -17,6 +17,8 @@ import { readStackFile, type StackAccount, type StackFile } from './stack-file.t
 export interface Admin {
   readonly file: StackFile
   readonly db: Db
+  /** Of the database's owner. */
+  readonly databaseUrl: string
   readonly engine: EngineAccess<'operator'>
   readonly provider: JsonRpcProvider
   readonly keys: Keys
@@ -60,6 +62,7 @@ export async function openAdmin(stackFile: string): Promise<Admin> {
   return {
     file,
     db,
+    databaseUrl: access.database_url,
     engine: engineOf(access),
     provider,
     keys,

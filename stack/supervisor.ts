@@ -47,6 +47,8 @@ const LONGEST_PAUSE_MS = 10_000
 /** After a run of at least this length, the next restart waits only the first pause. */
 const STEADY_MS = 30_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+/** Compiled modules: processes that start again need half of the processor time. */
+const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 const PARENT_WATCH = new URL('parent-watch.ts', import.meta.url).href
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -82,7 +84,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
     const [command = '', ...args] = words
     child = spawn(command, args, {
       cwd: REPOSITORY,
-      env: { ...process.env, ...spec.env, ...extra },
+      env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...spec.env, ...extra },
       stdio: ['ignore', output, output, 'ipc'],
       // A process group of its own: Ctrl-C would otherwise reach the child directly, and the stack stops its children in order.
       detached: true,

@@ -36,6 +36,7 @@ const JOB_LIMIT_MS = 45 * 60_000
 const OUTPUT_GRACE_MS = 5_000
 
 const REPORTS_TIME = './test/support/report-processor-time.ts'
+const ENDS_WITH_RUNNER = './stack/parent-watch.ts'
 
 /** Compiled modules, for the processes that tests start: it halves the time until they run. */
 const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
@@ -66,14 +67,15 @@ async function runJob(
 ): Promise<Counts> {
   const started = Date.now()
   const prefix = `test_${++numbered}_`
-  const child = spawn(process.execPath, ['--import', REPORTS_TIME, `node_modules/.bin/${program}`, ...args], {
+  const preloaded = ['--import', REPORTS_TIME, '--import', ENDS_WITH_RUNNER]
+  const child = spawn(process.execPath, [...preloaded, `node_modules/.bin/${program}`, ...args], {
     env: {
       ...process.env,
       TEST_POSTGRES_URL: postgres.url,
       TEST_DATABASES: prefix,
       NODE_COMPILE_CACHE: COMPILE_CACHE,
     },
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'ipc'],
     timeout: JOB_LIMIT_MS,
     killSignal: 'SIGKILL',
   })

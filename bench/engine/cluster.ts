@@ -170,15 +170,19 @@ export class Metrics {
     return this.#samples.get(sample) ?? Number.NaN
   }
 
-  /** Upper bounds of a histogram's buckets, seconds, with how many observations each has that the former scrape did not have. */
-  bucketsSince(former: Metrics, name: string): Bucket[] {
+  /**
+   * Upper bounds of a histogram's buckets, seconds, with how many observations each has that the former scrape did not have. `label`: of one series, as
+   * `class="auction"`.
+   */
+  bucketsSince(former: Metrics, name: string, label?: string): Bucket[] {
     const prefix = `${name}_bucket{le="`
+    const suffix = label === undefined ? '"}' : `",${label}}`
     let below = 0
     return [...this.#samples.keys()]
-      .filter((sample) => sample.startsWith(prefix))
+      .filter((sample) => sample.startsWith(prefix) && sample.endsWith(suffix))
       .map((sample) => {
         const upTo = this.value(sample) - (former.#samples.get(sample) ?? 0)
-        const bound = sample.slice(prefix.length, -2)
+        const bound = sample.slice(prefix.length, -suffix.length)
         const bucket = {
           bound: bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound),
           count: upTo - below,

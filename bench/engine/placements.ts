@@ -1,7 +1,7 @@
 /** Placements and cancels as the api sends them to the engine, with signatures that it would have verified. */
 import type { OrdersAnswer, OrdersCommand, PlaceItem } from '../../domain/exchange/decide/orders/command.ts'
 import type { OrderType, Side } from '../../domain/orders/order.ts'
-import type { MarketId, OrderHash, Seconds, Steps, Ticks, UserId } from '../../domain/units.ts'
+import type { MarketId, OrderHash, Seconds, Seq, Steps, Ticks, UserId } from '../../domain/units.ts'
 import type { Engine } from '../../keeper/engine/link/engine.ts'
 import { addressOf, hashOf, signatureOf } from './state.ts'
 
@@ -15,6 +15,9 @@ export interface PlacementTerms {
   readonly steps: number
   readonly leverage?: number
 }
+
+/** The salts are new: no order that has ended and left the state has one of them. */
+const LOOKED_UP_TO = Number.MAX_SAFE_INTEGER as Seq
 
 /** Salts of the prepared orders end below. */
 const FIRST_SALT = 100_000_000
@@ -49,7 +52,7 @@ export class Placements {
         signature: signatureOf(salt),
       },
       clientOrderId: null,
-      absentUpTo: null,
+      absentUpTo: LOOKED_UP_TO,
     }
   }
 }

@@ -1,7 +1,7 @@
 /** A state with many accounts and resting orders: built in memory, stored as a checkpoint, and followed by a tail of groups. */
 import type pg from 'pg'
 import type { Db } from '../../db/client.ts'
-import { appendGroup, readGroups } from '../../db/engine-journal.ts'
+import { appendGroup, readGroups, writeTables } from '../../db/engine-journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { createState } from '../../domain/exchange/state.ts'
@@ -158,8 +158,14 @@ export async function storeState(db: Db, pool: pg.Pool, terms: StateTerms): Prom
   if (!(await writeCheckpoint(pool, { applied, number: 2 }, () => true)))
     throw new Error('the prepared checkpoint is not complete')
   await storeTail(pool, builder, terms.tail)
+  // The prepared groups have no tables: an owner would otherwise write all of them first.
+  await writeTables(await pool.connect(), { token: 0, from: 1, to: await headOf(pool) }, [])
   await insertAccounts(pool, { count: terms.accounts, free: DEPOSIT, at: AT })
 }
+
+const headOf = async (pool: pg.Pool): Promise<number> =>
+  (await pool.query<{ head: number }>('select max(number)::int as head from engine_groups')).rows[0]?.head ??
+  0
 
 /** Each group places orders and cancels those of the group before. */
 async function storeTail(pool: pg.Pool, builder: Builder, rows: number): Promise<void> {

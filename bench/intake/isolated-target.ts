@@ -26,7 +26,7 @@ const MANY = '1000000'
 /** No process updates prices or chain progress here, so their age must not matter. */
 const AGES = { ORACLE_MAX_AGE_MS: DAY, CHAIN_MAX_AGE_MS: DAY }
 
-const market = (marketId: number): BenchMarket => ({
+export const isolatedMarket = (marketId: number): BenchMarket => ({
   spec: {
     marketId,
     symbol: `BENCH-${marketId}`,
@@ -55,7 +55,7 @@ const market = (marketId: number): BenchMarket => ({
   oracle: 1_000 as Ticks,
 })
 
-export const ISOLATED_MARKETS: readonly BenchMarket[] = [market(1), market(2), market(3), market(4)]
+export const ISOLATED_MARKETS: readonly BenchMarket[] = [1, 2, 3, 4].map(isolatedMarket)
 
 const apiEnv = (url: string, port: number) => ({
   PATH: process.env.PATH,
@@ -74,6 +74,7 @@ const apiEnv = (url: string, port: number) => ({
   RATE_LIMIT_BATCHES: MANY,
   RATE_LIMIT_CANCELS: MANY,
   RATE_LIMIT_ADDRESS: MANY,
+  RATE_LIMIT_ACCOUNTS: MANY,
   HTTP_CONNECTIONS_PER_ADDRESS: MANY,
 })
 

@@ -4,6 +4,7 @@ import type { Statements } from './database-watch.ts'
 import type { Kind } from './flow.ts'
 import type { Sample } from './generator.ts'
 import type { ProcessorTimes } from './processor-time.ts'
+import type { BatchSample } from './requoter.ts'
 import type { Stages } from './stages.ts'
 
 export interface Measurement {
@@ -22,6 +23,8 @@ export interface Measurement {
   readonly recovery: readonly [number, number]
   readonly stages: Stages
   readonly samples: readonly Sample[]
+  /** Batches of a market maker's replacements. */
+  readonly requotes: readonly BatchSample[]
   readonly latestMs: number
 }
 
@@ -38,7 +41,7 @@ const latencies = (values: readonly number[]) => ({
   max_ms: rounded(percentile(values, 1)),
 })
 
-function latencyTable({ samples, stages }: Measurement) {
+function latencyTable({ samples, requotes, stages }: Measurement) {
   const answered = KINDS.map((kind) => {
     const accepted = samples.filter((sample) => sample.kind === kind && sample.code === null)
     return [`sent → answered: ${kind}`, latencies(accepted.map(({ ms }) => ms))] as const
@@ -47,6 +50,9 @@ function latencyTable({ samples, stages }: Measurement) {
   return Object.fromEntries([
     ...answered,
     ['sent → refused: placement', latencies(refused.map(({ ms }) => ms))],
+    ...(requotes.length > 0
+      ? [['sent → answered: batch of replacements', latencies(requotes.map(({ ms }) => ms))] as const]
+      : []),
     ['accepted → in a batch', latencies(stages.batched)],
     ['accepted → fill readable', latencies(stages.readable)],
   ])
@@ -83,19 +89,21 @@ function waitTable({ waits, stages, seconds }: Measurement) {
   )
 }
 
-function errorTable(samples: readonly Sample[]): Record<string, number> {
-  const refused = samples.filter(({ code }) => code !== null)
-  const byCode = Map.groupBy(refused, ({ kind, code }) => `${kind}: ${code}`)
+function errorTable({ samples, requotes }: Measurement): Record<string, number> {
+  const refused = samples.filter(({ code }) => code !== null).map(({ kind, code }) => `${kind}: ${code}`)
+  const kept = requotes.flatMap(({ refused: codes }) => codes.map((code) => `replacement: ${code}`))
+  const byCode = Map.groupBy([...refused, ...kept], (line) => line)
   return Object.fromEntries([...byCode].map(([code, all]) => [code, all.length]))
 }
 
 export function print(measurement: Measurement): void {
-  const { rate, seconds, apis, recovery, load, stages, samples, statements, latestMs } = measurement
+  const { rate, seconds, apis, recovery, load, stages, samples, requotes, statements, latestMs } = measurement
+  const replaced = requotes.reduce((sum, batch) => sum + batch.replaced, 0)
   const perOrder = (calls: number): number => rounded(calls / stages.orders, 2)
   const latency = latencyTable(measurement)
   const processor = processorTable(measurement)
   const waits = waitTable(measurement)
-  const errors = errorTable(samples)
+  const errors = errorTable(measurement)
   const machine = {
     'recoveries per second and core': recovery.map(Math.round),
     'load of the machine': rounded(load, 2),
@@ -103,9 +111,14 @@ export function print(measurement: Measurement): void {
   }
   const calls = Object.fromEntries([...statements.calls].map(([login, count]) => [login, perOrder(count)]))
 
-  console.log(
-    `${rate === null ? 'recorded flow' : `${rate} orders/s`} for ${seconds} s: ${stages.orders} orders accepted, ${samples.length} requests, ${stages.fills} orders filled`,
-  )
+  const flow = rate === null ? 'recorded flow' : `${rate} orders/s`
+  const results = [
+    `${stages.orders} orders accepted`,
+    `${samples.length} requests`,
+    `${stages.fills} orders filled`,
+    ...(replaced > 0 ? [`${replaced} replaced`] : []),
+  ]
+  console.log(`${flow} for ${seconds} s: ${results.join(', ')}`)
   console.log(machine)
   console.table(latency)
   console.table(processor)
@@ -126,7 +139,7 @@ export function print(measurement: Measurement): void {
   }
   console.log('errors', errors)
   const { orders, fills } = stages
-  const counts = { orders, fills, requests: samples.length }
+  const counts = { orders, fills, replaced, requests: samples.length }
   const line = { bench: 'mix', rate, seconds, apis, ...counts, ...machine, latency, processor, waits }
   console.log(JSON.stringify({ ...line, 'statements per order': calls, errors }))
 }

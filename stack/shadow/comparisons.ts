@@ -111,7 +111,9 @@ function orderColumns(state: ExchangeState, order: OrderRow): Columns {
     time_in_force: order.timeInForce,
     post_only: order.postOnly,
     unused: order.unused,
+    bracket: order.bracket,
     replaces: order.replaces === 0 ? null : orderIdOf(order.marketId, order.replaces),
+    builder: signed.builder,
   }
 }
 

@@ -7,6 +7,7 @@ import { COMMANDS } from '../../cli/table.ts'
 import { argumentsOf, text } from '../../service/command-line.ts'
 import { startExchange } from '../api/support/exchange-fixture.ts'
 import { compareWithCommitted } from './documents.ts'
+import { metricsText } from './metrics.ts'
 import { settingsText } from './settings.ts'
 
 const COMMAND_LINE = {
@@ -20,6 +21,7 @@ const CHANGES = 'docs/api-changes.md'
 
 const { breaking: reason } = argumentsOf(COMMAND_LINE)
 writeFileSync('docs/operate/settings.md', settingsText())
+writeFileSync('docs/operate/metrics.md', metricsText())
 writeFileSync('docs/trade/commands.md', reference(COMMANDS, await repositoryCommands()))
 const exchange = await startExchange()
 const compared = await compareWithCommitted(exchange).finally(() => exchange.stop())

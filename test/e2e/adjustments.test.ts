@@ -12,6 +12,7 @@ import { e18 } from '../support/markets.ts'
 import { waitFor } from '../support/patience.ts'
 import { Adjuster, type RestAnswer, type SignedRequest } from './support/adjust.ts'
 import { MinedRows } from './support/fork-under.ts'
+import { lanesWithJobs } from './support/lane-jobs.ts'
 import { RelayerNode } from './support/relayer-node.ts'
 import { startSecondKeeper } from './support/second-instance.ts'
 import { nearOracle, trade, useStack } from './support/stack.ts'
@@ -62,6 +63,7 @@ describe('adjustments of margin and leverage on a running exchange', function ()
       ...{ amount_e18_raw: `${e18('12.5')}`, tx_hash: answer.body.tx_hash, failure_kind: null },
     })
     await expectAgreement()
+    expect(await lanesWithJobs(exchange.stack.db)).to.include.members(['adjust', `m${MARKET}`])
   })
 
   it('when margin is removed exactly and up to an amount, what moves is what the chain moved', async () => {

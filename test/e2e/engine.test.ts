@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { describe, it } from 'mocha'
 import type { Client } from '../../client/client.ts'
 import { waitFor } from '../support/patience.ts'
-import { isDone, nearOracle, trade, useStack } from './support/stack.ts'
+import { isDone, nearOracle, trade, traderOn, useStack } from './support/stack.ts'
 
 const MARKET = 1
 const QUANTITY = '0.01'
@@ -34,7 +34,8 @@ describe('a complete exchange on an engine', function () {
 
   it('when the engine is killed again and again while orders come, each is placed once, and trading continues', async () => {
     const { engine } = exchange.stack
-    const client = exchange.trader(2)
+    // Three starts of the engine take longer than a client tries by default, if the machine is busy.
+    const client = traderOn(exchange.stack, 2, 120_000)
     const price = await nearOracle(client, MARKET, -200)
     const placing = Array.from({ length: 30 }, async (_, at) => {
       await new Promise((resolve) => setTimeout(resolve, at * 150))

@@ -5,11 +5,12 @@ import { describe, it } from 'mocha'
 import { Client } from '../../client/client.ts'
 import { ClearbatchError } from '../../client/errors.ts'
 import type { SessionKeyOperation } from '../../client/session-keys.ts'
-import { sessionSigner } from '../../client/signing.ts'
+import { sessionSigner } from '../../client/signers/session-key-signer.ts'
 import type { Managed } from '../../stack/supervisor.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { replaceFrom } from '../support/chain-faults.ts'
 import { waitFor } from '../support/patience.ts'
+import { lanesWithJobs } from './support/lane-jobs.ts'
 import { isDone, nearOracle, useStack } from './support/stack.ts'
 
 const KILLS = [
@@ -89,6 +90,7 @@ describe('session keys on a running exchange', function () {
     expect(await refusalOf(trader.orders.place({ ...order, side: 'SHORT' }))).to.equal('SESSION_KEY_REVOKED')
     expect(await refusalOf(owner.sessionKeys.register(key.address))).to.equal('SESSION_KEY_REGISTERED')
     expect(await exchange.differences()).to.deep.equal([])
+    expect(await lanesWithJobs(exchange.stack.db)).to.include.members(['relay', 'm1'])
   })
 
   for (const [name, point] of KILLS) {

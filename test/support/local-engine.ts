@@ -18,9 +18,9 @@ import { Exchange } from '../../keeper/engine/exchange.ts'
 import { Facts, type Inform } from '../../keeper/engine/facts.ts'
 import { decode, encode } from '../../keeper/engine/link/codec.ts'
 import type { Engine, EngineReply } from '../../keeper/engine/link/engine.ts'
-import { GROUP_VERSION, type Journal } from '../../keeper/engine/ports.ts'
-import { createJournal, createLease } from '../../keeper/engine/store.ts'
-import { createTableWriter } from '../../keeper/engine/tables/table-writer.ts'
+import { GROUP_VERSION, type Journal, type Tables } from '../../keeper/engine/ports.ts'
+import { createJournal, createLease, createTables } from '../../keeper/engine/store.ts'
+import { BatchEvidence } from '../../keeper/engine/tables/batch-evidence.ts'
 import { keccak } from '../../service/crypto.ts'
 import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 
@@ -33,6 +33,12 @@ export interface LocalEngineOptions {
 
 const RULES: ChainRules = { confirmations: 1, depth: 1_000, sliceAccounts: 1_000, emptyBlocksMs: 0 }
 const LIMITS = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
+
+function throwRefused(): never {
+  throw new Error('the database has refused a row of a table')
+}
+
 const LOST = { none: 'unknown' } as const
 
 export class LocalEngine implements Engine {
@@ -44,6 +50,7 @@ export class LocalEngine implements Engine {
   readonly #now: () => Millis
   #machine!: Exchange
   #journal!: Journal<Entry>
+  #tables!: Tables<Entry>
   #number = 0
   #last: Promise<unknown> = Promise.resolve()
   /** Replies to commands of these kinds are lost once each, after they were executed. */
@@ -128,12 +135,15 @@ export class LocalEngine implements Engine {
 
   #begin(state: ExchangeState): void {
     state.core.undo.clear()
-    const tables = createTableWriter(state)
-    this.#journal = createJournal<Entry>(this.#pool, (rows) => tables.collect(rows))
+    this.#tables = createTables(this.#pool, state, { logger: SILENT, onRefused: throwRefused })
+    this.#tables.begin()
+    const evidence = new BatchEvidence()
+    this.#journal = createJournal<Entry>(this.#pool, evidence)
     this.#machine = new Exchange(new AppliedRows(state), {
       hashOrder: (order, marketId) => hashOrder(order, listedSpec(state, marketId) as MarketSpec, keccak),
       chainRules: this.#rules,
       inputsAt: this.#facts.inputsAt,
+      keepInputs: (...batch) => evidence.keep(...batch),
     })
   }
 
@@ -156,7 +166,9 @@ export class LocalEngine implements Engine {
     const group = { number: this.#number + 1, token: this.#token, version: GROUP_VERSION, rows, before }
     if (!(await this.#journal.append({ ...group, digest: this.#machine.digest() })))
       throw new Error(`group ${group.number} does not follow the head`)
-    this.#number++
+    const from = this.#number++
+    if (!(await this.#tables.collect(rows).run({ token: this.#token, from, to: this.#number })))
+      throw new Error(`the tables do not contain exactly the groups up to ${from}`)
     this.#machine.forget(this.#machine.position())
   }
 

@@ -1,5 +1,10 @@
-/** A block explorer for tests: it compiles submitted sources and compares them with the deployed code, as real ones do. */
+/**
+ * A block explorer for tests. It compiles the submitted sources of small contracts and compares them with the deployed code, as real ones do. For a
+ * large contract, which takes the compiler up to half a minute, it compares the hash of sources and settings that the deployed code ends with.
+ */
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JsonRpcProvider } from 'ethers'
@@ -95,24 +100,101 @@ async function creationsOn(provider: JsonRpcProvider): Promise<Map<string, strin
 /** Hex digits of the hash of sources and settings that the compiler appends; its length is in the last two bytes. */
 const METADATA_DIGITS = 2 * 53
 
-/** Compiles the submission and compares code and arguments with the contract's creation. */
+/** Contracts with more hex digits of creation code and arguments are not compiled a second time. */
+const MOST_COMPILED = 2 * 8_000
+
+interface CompilerInput {
+  readonly settings: {
+    outputSelection?: Record<string, Record<string, readonly string[]>>
+    readonly libraries?: Record<string, Record<string, string>>
+  }
+}
+
+interface Submitted {
+  readonly source: string
+  readonly contract: string
+  readonly input: CompilerInput
+}
+
+/** The contract's selected output of the compiler; throws with the compiler's errors. */
+function compile({ source, contract, input }: Submitted, selected: string) {
+  input.settings.outputSelection = { [source]: { [contract]: [selected] } }
+  const output = JSON.parse(solc.compile(JSON.stringify(input)))
+  const made = output.contracts?.[source]?.[contract]
+  if (made === undefined) throw new Error(JSON.stringify(output.errors ?? 'no such contract'))
+  return made
+}
+
+/** The creation code that the submitted sources and settings stand for. */
+function codeOf(submitted: Submitted, created: string): string {
+  if (created.length <= MOST_COMPILED)
+    return compile(submitted, 'evm.bytecode.object').evm.bytecode.object as string
+  const { source, contract, input } = submitted
+  const { libraries = {}, ...settings } = input.settings
+  // The addresses of libraries are settings of a submission only: the code was compiled without them.
+  const { metadata } = compile({ ...submitted, input: { ...input, settings } }, 'metadata')
+  const artifact = JSON.parse(
+    readFileSync(`artifacts/${source.replace(/^project\//, '')}/${contract}.json`, 'utf8'),
+  )
+  const code = linked(artifact, libraries)
+  if (!code.includes(ipfsHash(metadata))) throw new Error('other sources or settings')
+  return code
+}
+
+interface Artifact {
+  readonly bytecode: string
+  readonly linkReferences: Record<string, Record<string, readonly { readonly start: number }[]>>
+}
+
+const ADDRESS_DIGITS = 40
+
+/** The creation code of the artifact with the addresses of libraries. */
+function linked(
+  { bytecode, linkReferences }: Artifact,
+  libraries: Record<string, Record<string, string>>,
+): string {
+  let code = bytecode.slice(2)
+  for (const [source, names] of Object.entries(linkReferences))
+    for (const [name, places] of Object.entries(names))
+      for (const { start } of places) {
+        const address = libraries[source]?.[name] ?? ''
+        code =
+          code.slice(0, 2 * start) + address.slice(2).toLowerCase() + code.slice(2 * start + ADDRESS_DIGITS)
+      }
+  return code
+}
+
+function varint(value: number): readonly number[] {
+  return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
+}
+
+/** The hash under which IPFS stores the text as a file of one block: a UnixFS file in a node of dag-pb, SHA-256. */
+function ipfsHash(content: string): string {
+  const bytes = Buffer.from(content)
+  const size = varint(bytes.length)
+  const file = Buffer.concat([Buffer.from([0x08, 0x02, 0x12, ...size]), bytes, Buffer.from([0x18, ...size])])
+  const node = Buffer.concat([Buffer.from([0x0a, ...varint(file.length)]), file])
+  return `1220${createHash('sha256').update(node).digest('hex')}`
+}
+
+/** Compares code and arguments of the submission with the contract's creation. */
 function judge(form: URLSearchParams, creations: ReadonlyMap<string, string>): Submission {
   const address = form.get('contractaddress') ?? ''
   const name = form.get('contractname') ?? ''
-  const input = JSON.parse(form.get('sourceCode') ?? '{}')
   const [source = '', contract = ''] = name.split(/:(?=[^:]+$)/)
-  input.settings.outputSelection = { [source]: { [contract]: ['evm.bytecode.object'] } }
-  const output = JSON.parse(solc.compile(JSON.stringify(input)))
-  const code: string | undefined = output.contracts?.[source]?.[contract]?.evm.bytecode.object
-  const created = creations.get(address.toLowerCase())?.slice(2)
-  if (code === undefined || created === undefined) {
-    return { address, name, match: 'none', problem: JSON.stringify(output.errors ?? 'no such contract') }
+  const created = creations.get(address.toLowerCase())?.slice(2) ?? ''
+  const none = (problem: string): Submission => ({ address, name, match: 'none', problem })
+  let code: string
+  try {
+    code = codeOf({ source, contract, input: JSON.parse(form.get('sourceCode') ?? '{}') }, created)
+  } catch (error) {
+    return none((error as Error).message)
   }
   const compiler = `v${solc.version().replace('.Emscripten.clang', '')}`
   const areSame =
     form.get('compilerversion') === compiler &&
     created.slice(code.length) === (form.get('constructorArguments') ?? '') &&
     created.slice(0, code.length - METADATA_DIGITS) === code.slice(0, -METADATA_DIGITS)
-  if (!areSame) return { address, name, match: 'none', problem: 'other code, arguments or compiler' }
+  if (!areSame) return none('other code, arguments or compiler')
   return { address, name, match: created.startsWith(code) ? 'exact' : 'partial' }
 }

@@ -185,6 +185,20 @@ export class CrashRun {
     return replaceBlocks(this.stack.provider, depth)
   }
 
+  /** Resolves when the exchange has read the chain up to its present end. */
+  async hasReadChain(): Promise<void> {
+    const { provider, db } = this.stack
+    const end = await provider.getBlockNumber()
+    // Blocks without logs are not stored.
+    const stored = db.selectFrom('chain_blocks').select(['number', 'hash']).orderBy('number', 'desc').limit(1)
+    const isRead = async (): Promise<boolean> => {
+      const block = await stored.executeTakeFirst()
+      if (block === undefined || Number(block.number) < end) return false
+      return (await provider.getBlock(Number(block.number)))?.hash === block.hash
+    }
+    await waitFor(isRead, (read) => read, WAIT)
+  }
+
   // ---------------------------------------------------------------------- what holds
 
   /** The steps of all liquidations of the market, in their order. */

@@ -220,10 +220,10 @@ export class SingleActions {
   /** The funding index of each batch that the keeper has cleared, by `<market> <batch>`. */
   async fundingIndexes(): Promise<ReadonlyMap<string, bigint>> {
     const { db } = this.#stack
-    const rows = await db.selectFrom('batches').select(['market_id', 'batch_id', 'inputs']).execute()
+    const rows = await db.selectFrom('batch_inputs').select(['market_id', 'batch_id', 'inputs']).execute()
     return new Map(
       rows.flatMap(({ market_id, batch_id, inputs }) => {
-        const index = inputs === null ? 0n : unpackInputs(inputs).fundingIndex
+        const index = unpackInputs(inputs).fundingIndex
         return index === 0n ? [] : [[`${market_id} ${batch_id}`, index] as const]
       }),
     )

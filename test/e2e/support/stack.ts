@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { Client } from '../../../client/client.ts'
-import { fromE18 } from '../../../client/decimals.ts'
+import { fromE18, toE18 } from '../../../client/decimals.ts'
 import type { Market, PlacedOrder, Placement } from '../../../client/responses.ts'
 import type { Db } from '../../../db/client.ts'
 import { audit, settled } from '../../../stack/audit/audit.ts'
@@ -120,6 +120,10 @@ export async function nearOracle(client: Client, marketId: number, moved = 0): P
   const tick = BigInt(tick_size_e18_raw)
   return fromE18((BigInt(oracle_price_e18_raw ?? 0) / tick + BigInt(moved)) * tick)
 }
+
+/** The price `moved` ticks above `price`. */
+export const ticksFrom = (price: string, tickE18: string, moved: number): string =>
+  fromE18(toE18(price) + BigInt(moved) * BigInt(tickE18))
 
 export const isDone = ({ status }: PlacedOrder): boolean =>
   status === 'FILLED' || status === 'CANCELLED' || status === 'EXPIRED'

@@ -8,8 +8,7 @@ import type { MarketId, Millis } from '../../../domain/units.ts'
 import type { Verdict } from '../../../domain/verdict.ts'
 import { recoverState } from '../../../keeper/engine/checkpoints.ts'
 import { GROUP_VERSION } from '../../../keeper/engine/ports.ts'
-import { createJournal, createLease } from '../../../keeper/engine/store.ts'
-import { createTableWriter } from '../../../keeper/engine/tables/table-writer.ts'
+import { createJournal, createLease, createTables } from '../../../keeper/engine/store.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import { SILENT_LOGGER } from '../../keeper/support/market-fixture.ts'
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
@@ -111,16 +110,20 @@ class OwnerInTest {
   async #append(number: number, entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return
     const { applied } = this.#recovered
-    const tables = createTableWriter(applied.state)
-    const journal = createJournal<Entry>(this.#pool, (rows) => tables.collect(rows))
+    const tables = createTables(this.#pool, applied.state, { logger: SILENT, onRefused() {} })
+    tables.begin()
+    const journal = createJournal<Entry>(this.#pool)
     const rows = JSON.parse(JSON.stringify(entries)) as Entry[]
     const before = applied.digest()
     for (const row of rows) applied.apply(row)
     const group = { number, token: this.#token, version: GROUP_VERSION, rows, before }
     if (!(await journal.append({ ...group, digest: applied.digest() })))
       throw new Error(`group ${number} does not follow the head of the journal`)
+    await tables.collect(rows).run({ token: this.#token, from: number - 1, to: number })
   }
 }
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 
 const inputsAt = (times: Times): Inputs => ({
   ...times,
