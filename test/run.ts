@@ -44,8 +44,18 @@ const COMPILE_CACHE = resolve('node_modules/.cache/compiled')
 /** Artifacts of the contracts, which let the tests of services read a custom error. */
 const BUILD: Job = { name: 'build', words: ['hardhat', 'build', '--quiet'] }
 
-/** What was printed about failed tests, repeated at the end: it would be far above the closing line. */
-const failures: string[] = []
+/**
+ * A job that fails beside others runs once more, alone, after all of them: a machine that halts for seconds fails tests that hold. The end of the output
+ * lists what failed only the first time, so that it is found and mended. A change that breaks more jobs than this is a failure at once.
+ */
+const MOST_SECOND_RUNS = 3
+
+/** `failures`: what was printed about failed tests, repeated at the end: it would be far above the closing line. */
+interface Result {
+  readonly job: Job
+  readonly counts: Counts
+  readonly failures: readonly string[]
+}
 
 /** Jobs that have ended, with their durations. */
 const finished: FinishedJob[] = []
@@ -61,10 +71,11 @@ let numbered = 0
 /** Databases of ended jobs are dropped one after the other, while other jobs run. */
 let dropped: Promise<void> = Promise.resolve()
 
-async function runJob(
-  { name, words: [program, ...args] }: Job,
-  print: (line: string) => void,
-): Promise<Counts> {
+async function runJob(job: Job, print: (line: string) => void): Promise<Result> {
+  const {
+    name,
+    words: [program, ...args],
+  } = job
   const started = Date.now()
   const prefix = `test_${++numbered}_`
   const preloaded = ['--import', REPORTS_TIME, '--import', ENDS_WITH_RUNNER]
@@ -98,31 +109,30 @@ async function runJob(
   dropped = dropped
     .then(() => dropDatabases(postgres.url, prefix))
     .catch((error) => console.log(`the databases of ${name} are left: ${error}`))
-  if (code === 0) return counts
+  if (code === 0) return { job, counts, failures: [] }
 
   if (counts.failed === 0) {
     record(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
     counts = addCounts(counts, { ...NONE, failed: 1 })
   }
-  failures.push(`-- ${name}`, ...failuresIn(printed))
-  return counts
+  return { job, counts, failures: [`-- ${name}`, ...failuresIn(printed)] }
 }
 
 /**
  * The output of a single job is printed as it comes, that of one among several when it ends. Jobs that are not early wait until the artifacts
  * are built; without artifacts they do not run.
  */
-async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<Counts> {
-  let total = NONE
+async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<readonly Result[]> {
+  const results: Result[] = []
   const waiting = [...jobs]
   const next = async (job: Job): Promise<void> => {
     if (!isEarly(job) && !(await built)) return
     const started = Date.now()
     const lines: string[] = []
-    const counts = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
-    total = addCounts(total, counts)
+    const result = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
+    results.push(result)
     const duration = `${secondsSince(started).toFixed(0)} s`
-    console.log([...lines, `-- ${job.name}: ${closingLine(counts)}, ${duration}`].join('\n'))
+    console.log([...lines, `-- ${job.name}: ${closingLine(result.counts)}, ${duration}`].join('\n'))
   }
   const work = async (): Promise<void> => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) await next(job)
@@ -143,8 +153,27 @@ async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<C
     ...Array.from({ length: PROCESSES - 1 }, work),
     built.then(() => Promise.all([work(), ...Array.from({ length: EXTRA_PROCESSES }, workWhenIdle)])),
   ])
-  return total
+  return results
 }
+
+const isFailed = ({ failures }: Result): boolean => failures.length > 0
+
+/** Runs the failed jobs again, one after the other. Their second results count. */
+async function runFailedAgain(results: readonly Result[]): Promise<readonly Result[]> {
+  const failed = results.filter(isFailed)
+  if (failed.length > MOST_SECOND_RUNS) return results
+  const again = new Map<Job, Result>()
+  for (const { job } of failed) {
+    console.log(`-- ${job.name}: runs again, alone`)
+    again.set(job, await runJob(job, console.log))
+  }
+  const unsteady = failed.filter(({ job }) => again.get(job)?.failures.length === 0)
+  if (unsteady.length > 0) console.log(headed('failed once, passed alone', unsteady))
+  return results.map((result) => again.get(result.job) ?? result)
+}
+
+const headed = (title: string, results: readonly Result[]): string =>
+  [`\n== ${title} ==`, ...results.flatMap(({ failures }) => failures)].join('\n')
 
 const COMMAND_LINE: CommandLine<Flags> = { command: 'npm test --', flags: {}, positionals: '[suite …]' }
 
@@ -160,18 +189,16 @@ const jobs = inOrder(
 const start = Date.now()
 const postgres = await startTestPostgres()
 const build = runJob(BUILD, console.log)
-const [built, tested] = await Promise.all([
-  build,
-  runJobs(
-    jobs,
-    build.then(({ failed }) => failed === 0),
-  ),
-])
-const total = addCounts(built, tested)
+const tested = await runJobs(
+  jobs,
+  build.then((result) => !isFailed(result)),
+)
+const results = [await build, ...(wanted.length === 0 ? await runFailedAgain(tested) : tested)]
+const total = results.reduce((sum, { counts }) => addCounts(sum, counts), NONE)
 await dropped
 const postgresS = groupProcessorTime(postgres.group)
 await postgres.stop()
-if (failures.length > 0) console.log(['\n== failures ==', ...failures].join('\n'))
+if (results.some(isFailed)) console.log(headed('failures', results.filter(isFailed)))
 const processorS = finished.reduce((sum, job) => sum + (job.processorS ?? 0), postgresS)
 console.log(
   [
