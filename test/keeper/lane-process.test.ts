@@ -6,10 +6,9 @@ import { perpetual, rate } from '../support/markets.ts'
 import { type CutProxy, startProxy } from '../support/proxy.ts'
 import { emptyRedis, ON_REDIS, redisUrl } from '../support/redis.ts'
 import { ChainFixture, useChain } from './support/chain-fixture.ts'
-import { expectConsistent } from './support/invariants.ts'
-import { KeeperProcess, until } from './support/keeper-process.ts'
+import { type KeeperProcess, until } from './support/keeper-process.ts'
+import { Keepers } from './support/keepers.ts'
 import { LaneProcess } from './support/lane-process.ts'
-import { addressOf, type Trader } from './support/market-fixture.ts'
 
 const DATABASE = 14
 
@@ -21,65 +20,42 @@ describe(`the keeper process ${ON_REDIS}`, function () {
   })
   const chain = useChain(perpetual)
   let redis: Redis
-  let fixture: ChainFixture
-  let alice: Trader
-  let bob: Trader
+  let keepers: Keepers
   let proxy: CutProxy
   let keeper: KeeperProcess
 
   beforeEach(async () => {
     redis = await emptyRedis(url as string)
     proxy = await startProxy(url as string)
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
-    keeper = await KeeperProcess.start(fixture, { REDIS_URL: proxy.url, SWEEP_MS: '300' })
-    await keeper.ready()
+    keepers = await Keepers.on(await ChainFixture.openOn(chain()))
+    keeper = await keepers.startReady({ REDIS_URL: proxy.url, SWEEP_MS: '300' })
   })
   afterEach(async () => {
-    await keeper.kill('SIGKILL')
     await proxy.cut()
-    await expectConsistent(fixture)
-    await fixture.close()
+    await keepers.close()
     await redis.flushdb()
     redis.disconnect()
   })
 
-  async function cross(steps: number): Promise<void> {
-    await fixture.report(1000)
-    await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
-    await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
-    await fixture.auction().run()
-  }
-  const untilHeld = (steps: number) =>
-    until(
-      async () => {
-        await fixture.follow()
-        return (await fixture.position(alice)) === BigInt(steps)
-      },
-      () => keeper.output,
-    )
-
   it('when Redis loses its data, goes down and returns, it settles every batch and exits with 0 on SIGTERM', async () => {
-    await cross(10)
+    await keepers.cross(10)
     await redis.flushdb()
-    await untilHeld(10)
+    await keepers.untilHeld(10, keeper)
 
     await proxy.cut()
-    await cross(15)
-    await untilHeld(25)
+    await keepers.cross(15)
+    await keepers.untilHeld(25, keeper)
 
     await proxy.restore()
-    await cross(5)
-    await untilHeld(30)
+    await keepers.cross(5)
+    await keepers.untilHeld(30, keeper)
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
-    await fixture.follow()
+    await keepers.fixture.follow()
   })
 
   it('when it receives SIGTERM while Redis is down, it exits with 0', async () => {
-    await cross(10)
-    await untilHeld(10)
+    await keepers.cross(10)
+    await keepers.untilHeld(10, keeper)
     await proxy.cut()
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
     expect((await fetch(keeper.url).catch(() => null)) === null).to.equal(true)
@@ -97,59 +73,16 @@ describe('keeper processes with jobs of lanes', function () {
   this.timeout(90_000)
   // Without funding, the keeper's transactions are those of the batches alone.
   const chain = useChain({ ...perpetual, fundingCap: rate('0') })
-  const running: KeeperProcess[] = []
+  let keepers: Keepers
   let fixture: ChainFixture
-  let alice: Trader
-  let bob: Trader
 
   beforeEach(async () => {
     fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
+    keepers = await Keepers.on(fixture)
   })
-  afterEach(async () => {
-    for (const keeper of running.splice(0)) await keeper.kill('SIGKILL')
-    await expectConsistent(fixture)
-    await fixture.close()
-  })
+  afterEach(() => keepers.close())
 
-  async function start(env: Record<string, string> = {}): Promise<KeeperProcess> {
-    const keeper = await KeeperProcess.start(fixture, env)
-    running.push(keeper)
-    await keeper.ready()
-    return keeper
-  }
-
-  async function cross(steps: number): Promise<void> {
-    await fixture.report(1000)
-    await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
-    await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
-    await fixture.auction().run()
-  }
-  const untilHeld = (steps: number, keeper: KeeperProcess) =>
-    until(
-      async () => {
-        await fixture.follow()
-        return (await fixture.position(alice)) === BigInt(steps)
-      },
-      () => keeper.output,
-    )
   const mined = () => chain().provider.getTransactionCount(fixture.lane.relayer)
-
-  const requestPayout = () =>
-    fixture.db
-      .insertInto('faucet_requests')
-      .values({
-        kind: 'faucet',
-        user_id: alice.account,
-        payload: JSON.stringify({ wallet: addressOf(alice.wallet) }),
-        status: 'REQUESTED',
-        tx_hash: null,
-        error: null,
-        created_at: 0,
-      })
-      .execute()
 
   for (const { place, url } of [
     { place: 'in Postgres', url: '' },
@@ -159,19 +92,19 @@ describe('keeper processes with jobs of lanes', function () {
       if (url === null) return this.skip()
       if (url !== '') (await emptyRedis(url)).disconnect()
       const env = { REDIS_URL: url, STUCK_AFTER_MS: '30000' }
-      const victim = await start(env)
-      const other = await start(env)
+      const victim = await keepers.startReady(env)
+      const other = await keepers.startReady(env)
       // Owns no lane, and passes every job on.
       const observer = new LaneProcess({ databaseUrl: fixture.url, redisUrl: url || null }, [])
-      await cross(10)
+      await keepers.cross(10)
       await until(
         async () => (await observer.count('active')) > 0,
         () => victim.output + other.output,
       )
       await victim.kill('SIGKILL')
-      await untilHeld(10, other)
-      await cross(5)
-      await untilHeld(15, other)
+      await keepers.untilHeld(10, other)
+      await keepers.cross(5)
+      await keepers.untilHeld(15, other)
       expect(await mined()).to.equal(2)
       await until(
         async () => (await observer.count('active', 'waiting', 'delayed')) === 0,
@@ -184,7 +117,7 @@ describe('keeper processes with jobs of lanes', function () {
 
   it('when a keeper settles and pays a faucet request, its page shows a job of each lane, and refuses to pause them', async () => {
     const password = 'the password of the operator'
-    const keeper = await start({ QUEUE_PAGE_PASSWORD: password })
+    const keeper = await keepers.startReady({ QUEUE_PAGE_PASSWORD: password })
     const request = (path: string, method = 'GET') =>
       fetch(`${keeper.url}/queues/api${path}`, {
         method,
@@ -192,9 +125,9 @@ describe('keeper processes with jobs of lanes', function () {
       })
     // A job that is added before the queue is open is dropped, and a lane that is idle again needs none.
     await until(async () => (await request('/queues')).status === 200)
-    await requestPayout()
-    await cross(10)
-    await untilHeld(10, keeper)
+    await keepers.requestFaucet()
+    await keepers.cross(10)
+    await keepers.untilHeld(10, keeper)
     await until(async () => {
       const { queues } = (await (await request('/queues?activeQueue=lanes&status=latest')).json()) as Page
       const names = queues.flatMap(({ jobs }) => jobs.map(({ name }) => name))
@@ -206,17 +139,17 @@ describe('keeper processes with jobs of lanes', function () {
   })
 
   it('when no password is set, there is no page', async () => {
-    const keeper = await start()
+    const keeper = await keepers.startReady()
     expect((await fetch(`${keeper.url}/queues`)).status).to.equal(404)
   })
 
   it('when the tables of the queue are missing the whole time, the keeper settles every batch and exits with 0', async () => {
     await sql`drop schema bullmq cascade`.execute(fixture.db)
-    const keeper = await start()
-    await cross(10)
-    await untilHeld(10, keeper)
-    await cross(5)
-    await untilHeld(15, keeper)
+    const keeper = await keepers.startReady()
+    await keepers.cross(10)
+    await keepers.untilHeld(10, keeper)
+    await keepers.cross(5)
+    await keepers.untilHeld(15, keeper)
     expect(await mined()).to.equal(2)
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
   })

@@ -19,9 +19,9 @@ import {
   laneKey,
   useChain,
 } from './support/chain-fixture.ts'
-import { expectConsistent } from './support/invariants.ts'
-import { KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
-import { addressOf, type Trader } from './support/market-fixture.ts'
+import { type KeeperProcess, systemClockWrongBy, until } from './support/keeper-process.ts'
+import { Keepers } from './support/keepers.ts'
+import type { Trader } from './support/market-fixture.ts'
 
 /** The interval at which the keeper looks for new markets. */
 const MARKET_POLL_MS = 300
@@ -30,60 +30,27 @@ describe('the keeper process', function () {
   this.timeout(90_000)
   // Without funding, the keeper's transactions are those of the batches alone.
   const chain = useChain({ ...perpetual, fundingCap: rate('0') })
-  const running: KeeperProcess[] = []
+  let keepers: Keepers
   let fixture: ChainFixture
   let alice: Trader
-  let bob: Trader
 
   beforeEach(async () => {
-    fixture = await ChainFixture.openOn(chain())
-    await fixture.report(1000)
-    alice = await fixture.depositor('alice')
-    bob = await fixture.depositor('bob')
+    keepers = await Keepers.on(await ChainFixture.openOn(chain()))
+    ;({ fixture, alice } = keepers)
   })
-
-  afterEach(async () => {
-    for (const keeper of running.splice(0)) await keeper.kill('SIGKILL')
-    await expectConsistent(fixture)
-    await fixture.close()
-  })
-
-  async function start(env: Record<string, string> = {}): Promise<KeeperProcess> {
-    const keeper = await KeeperProcess.start(fixture, env)
-    running.push(keeper)
-    return keeper
-  }
-
-  async function cross(steps = 20): Promise<void> {
-    await fixture.report(1000)
-    await fixture.place({ by: alice, side: 'LONG', steps, limit: 1000 })
-    await fixture.place({ by: bob, side: 'SHORT', steps, limit: 1000 })
-    await fixture.auction().run()
-  }
-
-  /** The indexer follows until alice holds so much. */
-  const untilHeld = (steps: number, keeper: KeeperProcess) =>
-    until(
-      async () => {
-        await fixture.follow()
-        const actions = await fixture.actions()
-        const isSettled = actions.every(({ status }) => status === 'MINED')
-        return isSettled && (await fixture.position(alice)) === BigInt(steps)
-      },
-      () => keeper.output,
-    )
+  afterEach(() => keepers.close())
 
   for (const point of ['after-signing', 'after-broadcast']) {
     it(`when it is killed ${point}, its successor settles every fill once`, async () => {
-      await cross(20)
-      const victim = await start({ CLEARBATCH_KILL_AT: point })
+      await keepers.cross(20)
+      const victim = await keepers.start({ CLEARBATCH_KILL_AT: point })
       expect(await victim.ended()).to.deep.equal([null, 'SIGKILL'])
       const before = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
 
       await fixture.report(1000)
       // On a loaded machine the successor starts later than the default, and would replace the transaction.
-      const successor = await start({ STUCK_AFTER_MS: '30000' })
-      await untilHeld(20, successor)
+      const successor = await keepers.start({ STUCK_AFTER_MS: '30000' })
+      await keepers.untilHeld(20, successor)
       const hashes = (await fixture.transactions()).map(({ tx_hash }) => tx_hash)
       expect(hashes).to.have.length(1)
       expect(hashes).to.deep.equal(before)
@@ -92,11 +59,10 @@ describe('the keeper process', function () {
   }
 
   it('when every notification of a batch is lost, it settles by its sweep', async () => {
-    const keeper = await start()
-    await keeper.ready()
+    const keeper = await keepers.startReady()
     await until(async () => (await leased('settle:m1')) !== undefined)
-    await cross(20)
-    await untilHeld(20, keeper)
+    await keepers.cross(20)
+    await keepers.untilHeld(20, keeper)
   })
 
   const leased = (name: string) =>
@@ -107,20 +73,19 @@ describe('the keeper process', function () {
     const file = join(folder, 'keys.json')
     const store = (keys: object): void => writeFileSync(file, JSON.stringify(keys))
     store({ m1: laneKey })
-    const keeper = await start({
+    const keeper = await keepers.startReady({
       RELAYER_KEYS: '',
       RELAYER_KEYS_FILE: file,
       MARKET_POLL_MS: `${MARKET_POLL_MS}`,
     })
-    await keeper.ready()
     await listMarket(fixture.db, future)
     const checks = async (): Promise<Record<string, unknown>> => {
       const body = (await (await fetch(`${keeper.url}/health/ready`)).json()) as Record<string, never>
       return body.checks ?? {}
     }
     await until(async () => (await checks()).markets === 'market_not_started')
-    await cross(20)
-    await untilHeld(20, keeper)
+    await keepers.cross(20)
+    await keepers.untilHeld(20, keeper)
 
     writeFileSync(file, 'not JSON')
     await new Promise((resolve) => setTimeout(resolve, 3 * MARKET_POLL_MS))
@@ -133,12 +98,10 @@ describe('the keeper process', function () {
   })
 
   it('when two processes run, one settles at a time and the other takes over without a duplicate batch', async () => {
-    const first = await start()
-    await first.ready()
-    const second = await start()
-    await second.ready()
-    await cross(10)
-    await untilHeld(10, first)
+    const first = await keepers.startReady()
+    const second = await keepers.startReady()
+    await keepers.cross(10)
+    await keepers.untilHeld(10, first)
     const [owner] = await fixture.db
       .selectFrom('leases')
       .selectAll()
@@ -146,16 +109,15 @@ describe('the keeper process', function () {
       .execute()
     expect(owner?.token).to.equal(1)
     expect(await first.kill('SIGTERM')).to.deep.equal([0, null])
-    await cross(15)
-    await untilHeld(25, second)
+    await keepers.cross(15)
+    await keepers.untilHeld(25, second)
     const batches = await fixture.db.selectFrom('batches').select('batch_id').orderBy('batch_id').execute()
     expect(batches.map(({ batch_id }) => batch_id)).to.deep.equal([1, 2])
   })
 
   it('when it receives SIGTERM, it drains, releases its leases and exits with 0', async () => {
-    const keeper = await start()
-    await keeper.ready()
-    await cross(20)
+    const keeper = await keepers.startReady()
+    await keepers.cross(20)
     await until(async () => (await fixture.transactions()).length === 1)
     expect(await keeper.kill('SIGTERM')).to.deep.equal([0, null])
     const leases = await fixture.db.selectFrom('leases').select('expires_at').execute()
@@ -165,8 +127,7 @@ describe('the keeper process', function () {
   })
 
   it('when it runs, it serves health and metrics', async () => {
-    const keeper = await start()
-    await keeper.ready()
+    const keeper = await keepers.startReady()
     expect((await fetch(`${keeper.url}/health/live`)).status).to.equal(200)
     // Both are read in passes of their own.
     for (const metric of [/^keeper_relayer_balance\{lane="m1"\} (9\d\.|100)/m, /^keeper_chain_block [1-9]/m])
@@ -174,27 +135,11 @@ describe('the keeper process', function () {
     expect((await fetch(`${keeper.url}/nowhere`)).status).to.equal(404)
   })
 
-  async function requestFaucet(): Promise<void> {
-    await fixture.db
-      .insertInto('faucet_requests')
-      .values({
-        kind: 'faucet',
-        user_id: alice.account,
-        payload: JSON.stringify({ wallet: addressOf(alice.wallet) }),
-        status: 'REQUESTED',
-        tx_hash: null,
-        error: null,
-        created_at: 0,
-      })
-      .execute()
-  }
-
   const faucetRequest = () => fixture.db.selectFrom('faucet_requests').selectAll().executeTakeFirstOrThrow()
 
   it('when a faucet request is stored, it pays collateral and gas', async () => {
-    const keeper = await start({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
-    await keeper.ready()
-    await requestFaucet()
+    const keeper = await keepers.startReady({ FAUCET_COLLATERAL: '5000', FAUCET_GAS: '7000' })
+    await keepers.requestFaucet()
     await until(
       async () => (await faucetRequest()).status === 'MINED',
       () => keeper.output,
@@ -205,10 +150,9 @@ describe('the keeper process', function () {
   })
 
   it('when a foreign transaction uses the nonce of a payout, the request fails and the next one is paid', async () => {
-    const keeper = await start({ RESEND_AFTER_MS: '200' })
-    await keeper.ready()
+    const keeper = await keepers.startReady({ RESEND_AFTER_MS: '200' })
     // A lane that starts compares its nonces with the chain's, and would skip the foreign one.
-    await requestFaucet()
+    await keepers.requestFaucet()
     await until(
       async () => (await faucetRequest()).status === 'MINED',
       () => keeper.output,
@@ -216,14 +160,14 @@ describe('the keeper process', function () {
     await fixture.db.deleteFrom('faucet_requests').execute()
     const nonce = await chain().provider.getTransactionCount(new Wallet(faucetKey).address)
     await foreignTransaction(chain(), nonce, faucetKey)
-    await requestFaucet()
+    await keepers.requestFaucet()
     await until(
       async () => (await faucetRequest()).status === 'FAILED',
       () => keeper.output,
     )
     expect((await faucetRequest()).error).to.equal('another transaction has used the nonce')
     await fixture.db.deleteFrom('faucet_requests').execute()
-    await requestFaucet()
+    await keepers.requestFaucet()
     await until(
       async () => (await faucetRequest()).status === 'MINED',
       () => keeper.output,
@@ -235,7 +179,7 @@ describe('the keeper process', function () {
     const faucet = new Wallet(faucetKey).address
     const failure = async (): Promise<string | null> => {
       await fixture.db.deleteFrom('faucet_requests').execute()
-      await requestFaucet()
+      await keepers.requestFaucet()
       await until(
         async () => ['FAILED', 'MINED'].includes((await faucetRequest()).status),
         () => keeper.output,
@@ -243,8 +187,7 @@ describe('the keeper process', function () {
       return (await faucetRequest()).error
     }
     await provider.send('anvil_setBalance', [faucet, '0x1'])
-    const keeper = await start({})
-    await keeper.ready()
+    const keeper = await keepers.startReady()
     expect(await failure()).to.equal(FAUCET_ERRORS.empty)
     await provider.send('anvil_setBalance', [faucet, '0x56bc75e2d63100000'])
     expect(await failure()).to.equal(null)
@@ -259,10 +202,9 @@ describe('the keeper process', function () {
 
   it('when an operator chooses another key while it runs, and the former one again, each batch settles once', async () => {
     const keys = JSON.stringify({ m1: [laneKey, adjustKey] })
-    const keeper = await start({ RELAYER_KEYS: keys, MARKET_POLL_MS: `${MARKET_POLL_MS}` })
-    await keeper.ready()
-    await cross(20)
-    await untilHeld(20, keeper)
+    const keeper = await keepers.startReady({ RELAYER_KEYS: keys, MARKET_POLL_MS: `${MARKET_POLL_MS}` })
+    await keepers.cross(20)
+    await keepers.untilHeld(20, keeper)
     let held = 20
     for (const key of [adjustKey, laneKey]) {
       const address = new Wallet(key).address.toLowerCase() as Address
@@ -271,9 +213,9 @@ describe('the keeper process', function () {
         async () => (await presentKey()) === address,
         () => keeper.output,
       )
-      await cross(20)
+      await keepers.cross(20)
       held += 20
-      await untilHeld(held, keeper)
+      await keepers.untilHeld(held, keeper)
     }
     const [first, second] = [laneKey, adjustKey].map((key) => new Wallet(key).address.toLowerCase())
     expect(await relayersOfActions()).to.deep.equal([first, second, first])
@@ -292,29 +234,28 @@ describe('the keeper process', function () {
     )?.address
 
   it('when it is killed with a signed action and restarts with another key alone, the action and the next batch settle once', async () => {
-    await cross(20)
-    const victim = await start({ CLEARBATCH_KILL_AT: 'after-signing' })
+    await keepers.cross(20)
+    const victim = await keepers.start({ CLEARBATCH_KILL_AT: 'after-signing' })
     await victim.ended()
-    const successor = await start({
+    const successor = await keepers.start({
       RELAYER_KEYS: JSON.stringify({ m1: adjustKey }),
       STUCK_AFTER_MS: '30000',
     })
-    // A slow start can leave the action no time: its orders are then matched again, which needs a fresh price.
-    const position = async (): Promise<bigint> => {
-      await fixture.report(1000)
-      await fixture.follow()
-      return fixture.position(alice)
-    }
-    await until(
-      async () => (await position()) === 20n,
-      () => successor.output,
-      60_000,
-    )
-    await cross(20)
-    await until(
-      async () => (await position()) === 40n,
-      () => successor.output,
-    )
+    // A slow start can leave the action no time: its orders return to the book, and match again at a fresh price.
+    const untilTraded = (steps: bigint) =>
+      until(
+        async () => {
+          await fixture.report(1000)
+          await fixture.auction().run()
+          await fixture.follow()
+          return (await fixture.position(alice)) === steps
+        },
+        () => successor.output,
+        60_000,
+      )
+    await untilTraded(20n)
+    await keepers.cross(20)
+    await untilTraded(40n)
     const [first, second] = [laneKey, adjustKey].map((key) => new Wallet(key).address.toLowerCase())
     expect((await relayersOfActions()).at(0)).to.equal(first)
     expect((await relayersOfActions()).at(-1)).to.equal(second)
@@ -323,11 +264,13 @@ describe('the keeper process', function () {
   it('when its key is no operator of the market, it is not ready once its actions have only reverted for the stall time', async () => {
     const stranger = id('no operator')
     await chain().provider.send('anvil_setBalance', [new Wallet(stranger).address, '0x56bc75e2d63100000'])
-    const keeper = await start({ RELAYER_KEYS: JSON.stringify({ m1: stranger }), LANE_STALL_MS: '1500' })
-    await keeper.ready()
+    const keeper = await keepers.startReady({
+      RELAYER_KEYS: JSON.stringify({ m1: stranger }),
+      LANE_STALL_MS: '1500',
+    })
     await until(
       async () => {
-        await cross(20)
+        await keepers.cross(20)
         await fixture.follow()
         // Two reverts in a row restrict the market to cancels; then nothing is sent that could revert.
         if ((await fixture.mode()) !== 'open')
@@ -342,7 +285,7 @@ describe('the keeper process', function () {
   it('when the key belongs to another lane, it is not ready, because its settlement never starts', async () => {
     const relayer = new Wallet(laneKey).address.toLowerCase()
     await registerRelayer(fixture.db, { name: 'm2', relayer, chainId: 6343 }, 0)
-    const keeper = await start({ LANE_STALL_MS: '500' })
+    const keeper = await keepers.start({ LANE_STALL_MS: '500' })
     await until(
       async () => (await checksOf(keeper).catch(() => ({ lanes: null }))).lanes === 'lane_stalled',
       () => keeper.output,
@@ -356,9 +299,9 @@ describe('the keeper process', function () {
       const resting = await fixture.place({
         ...{ by: alice, side: 'LONG', steps: 5, limit: 990, expiration: seconds + 600 },
       })
-      const keeper = await start(systemClockWrongBy(step))
-      await cross(20)
-      await untilHeld(20, keeper)
+      const keeper = await keepers.start(systemClockWrongBy(step))
+      await keepers.cross(20)
+      await keepers.untilHeld(20, keeper)
       const market = await fixture.db.selectFrom('markets').selectAll().executeTakeFirstOrThrow()
       expect(market.mode).to.equal('open')
       expect(market.last_as_of).to.be.closeTo(Date.now(), 5_000)
@@ -374,7 +317,7 @@ describe('the keeper process', function () {
   }
 
   it('when a required variable is missing, it prints the variable and exits with an error', async () => {
-    const keeper = await start({ RPC_URL: '' })
+    const keeper = await keepers.start({ RPC_URL: '' })
     const [code] = await keeper.ended()
     expect(code).to.not.equal(0)
     expect(keeper.output).to.include('RPC_URL is not set')
