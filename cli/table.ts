@@ -271,6 +271,15 @@ const DATA: readonly Command[] = [
     example: 'clearbatch batch show BTC-PERP 7 --json > proof.json',
     load: async () => (await import('./commands/batch.ts')).show,
   }),
+  command('batch explain', {
+    help: 'Explain the price of a batch: demand and supply, the rule that decided, what each order got',
+    positionals: '<market|url|file> [batch]',
+    flags: { svg: text('<file>', 'write demand and supply as a picture') },
+    kind: 'read',
+    mcp: true,
+    example: 'clearbatch batch explain BTC-PERP/42 --svg batch.svg',
+    load: async () => (await import('./commands/explain-batch.ts')).explain,
+  }),
   command('batch verify', {
     help: 'Recompute a batch from its proof and compare it with the chain',
     positionals: '<market|url|file> [batch]',

@@ -33,7 +33,7 @@ const GROUPS = [
   // Without a group of its own, the files of a trader would draw in the client's part of the verifier.
   {
     name: 'verifier',
-    test: /web\/proof\/worker|client\/proof\/|domain\/(?!units|orders\/order\.ts)/,
+    test: /web\/proof\/worker|client\/proof\/(?!curves|price-rules)|domain\/(?!units|orders\/order\.ts)/,
     priority: 3,
   },
   {
@@ -49,10 +49,10 @@ const GROUPS = [
   },
   {
     name: 'trading',
-    test: /web\/(trading|account\/|screens\/portfolio|trade\/(ticket|order|ongoing|position|use-estimate|csv))|node_modules\/@noble|client\/|domain\/orders/,
+    test: /web\/(trading|account\/|screens\/portfolio|trade\/(ticket|order|ongoing|position|use-estimate|csv))|node_modules\/@noble|client\/(?!proof)|domain\/orders/,
     priority: 1,
   },
-  { name: 'screens', test: /web\/(screens|batch|proof)\//, priority: 0 },
+  { name: 'screens', test: /web\/(screens|batch|proof)\/|client\/proof\/(curves|price-rules)/, priority: 0 },
 ]
 
 const compress = (): Plugin => ({

@@ -1,13 +1,13 @@
 /** Commands on batches: what an auction decided, and whether its proof holds. */
 import { readFile } from 'node:fs/promises'
 import type { Client } from '../../client/client.ts'
-import { type OwnFields, type VerifyOptions, verifyBatch } from '../../client/proof/verify-batch.ts'
+import { type OwnFields, verifyBatch } from '../../client/proof/verify-batch.ts'
 import type { Context } from '../context.ts'
 import { CommandError, EXIT } from '../failure.ts'
+import { fetchProof, proofOf } from './batch-proof.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
-const TIMEOUT_MS = 30_000
 
 interface Batch {
   readonly positionals: readonly string[]
@@ -20,16 +20,8 @@ interface Verify extends Batch {
   readonly follow: boolean
 }
 
-const batchNumber = (text: string): number => {
-  if (!/^[1-9]\d*$/.test(text))
-    throw new CommandError(`the batch must be a whole number from 1; received ${text}`, EXIT.usage)
-  return Number(text)
-}
-
 export async function show(context: Context, { positionals: [symbol = '', number = ''] }: Batch) {
-  const client = context.anonymous()
-  const { market_id } = await context.market(client, symbol)
-  return client.marketData.batchProof(market_id, batchNumber(number))
+  return (await fetchProof(context, symbol, number)).proof as object
 }
 
 /** One or several proofs; throws with the exit code of a failed verification. */
@@ -41,7 +33,7 @@ export async function verify(context: Context, args: Verify) {
     args.order === undefined
       ? undefined
       : { order: await readOwnOrder(args.order), salt: args.salt as string }
-  const read = number === undefined ? await readProof(source) : await fetchProof(context, source, number)
+  const read = await proofOf(context, source, number)
   const { lines, problems } = await verifyBatch({
     ...read,
     rpc: context.flags['rpc-url'] ?? (number === undefined ? undefined : context.place.rpcUrl),
@@ -67,36 +59,6 @@ function checkArguments({ positionals, trader, order, salt, follow }: Verify): v
     )
   if (follow && positionals.length !== 1)
     throw new CommandError(`--follow takes one market; received ${positionals.join(' ')}`, EXIT.usage)
-}
-
-type Read = Pick<VerifyOptions, 'proof' | 'readAt'>
-
-async function fetchProof(context: Context, symbol: string, number: string): Promise<Read> {
-  const client = context.anonymous()
-  const { market_id } = await context.market(client, symbol)
-  const readAt = Date.now()
-  return { proof: await client.marketData.batchProof(market_id, batchNumber(number)), readAt }
-}
-
-/** Throws if the file or the URL cannot be read, or contains no JSON. */
-async function readProof(source: string): Promise<Read> {
-  const isUrl = /^https?:\/\//.test(source)
-  const readAt = isUrl ? { readAt: Date.now() } : {}
-  const text = isUrl ? await download(source) : await readFile(source, 'utf8')
-  try {
-    return { proof: JSON.parse(text), ...readAt }
-  } catch {
-    throw new CommandError(`${source} is no JSON: expected the proof of a batch`)
-  }
-}
-
-async function download(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((error: Error) => {
-    throw new CommandError(`${url} cannot be read: ${error.message}`, EXIT.unavailable)
-  })
-  const text = await response.text()
-  if (!response.ok) throw new CommandError(`${url} answered ${response.status}: ${text.slice(0, 500)}`)
-  return text
 }
 
 /** `order` is a hash, or a file with the answer to a placement or a read. */

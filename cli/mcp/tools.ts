@@ -17,7 +17,7 @@ export interface Tool {
 }
 
 /** Flags that a tool does not offer: it never asks, never runs without end, and names no file. */
-const HIDDEN = ['yes', 'follow', 'csv', 'state', 'output']
+const HIDDEN = ['yes', 'follow', 'csv', 'state', 'output', 'svg']
 
 interface Positional {
   readonly name: string

@@ -1,7 +1,7 @@
 /** The picture of a batch: where demand and supply cross, and what was traded. */
+import { curvesOf, pathOf } from '../../client/proof/curves.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { number, placesOf } from '../base/numbers.ts'
-import { curvesOf, pathOf } from './curves.ts'
 
 /** A phone gets a picture of its own shape: a scaled-down wide one has no readable line or label. */
 const shape = () =>

@@ -1,5 +1,6 @@
 /** One batch: its curves, what decided its price, who was rationed, and whether this browser can confirm it. */
 import { useMemo } from 'preact/hooks'
+import { PRICE_RULES } from '../../client/proof/price-rules.ts'
 import type { BatchProof } from '../../client/responses.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { statementFrom } from '../../domain/proof/wire.ts'
@@ -16,7 +17,6 @@ import '../style/batch.css'
 import { CurveChart } from './curve-chart.tsx'
 import { StatedOrders } from './stated-orders.tsx'
 import { useProof } from './use-proof.ts'
-import { RULES } from './words.ts'
 
 function Card({ title, value, note }: { title: string; value: string; note?: string }) {
   return (
@@ -43,7 +43,7 @@ function Facts({ statement }: { statement: BatchStatement }) {
       <Card
         title="Clearing price"
         value={price(result.price)}
-        note={RULES[result.rule ?? ''] ?? String(result.rule)}
+        note={result.rule === null ? 'No orders crossed' : PRICE_RULES[result.rule]}
       />
       <Card
         title="Volume"

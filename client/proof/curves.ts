@@ -17,12 +17,13 @@ export interface Curves {
   readonly most: number
 }
 
-interface Tranche {
+/** Steps of one order that accept prices up to `limit` (a buy) or from it (a sell), in ticks. */
+export interface Tranche {
   readonly limit: number
   readonly steps: number
 }
 
-function tranchesOf({ orders, result }: BatchStatement, side: 'LONG' | 'SHORT'): Tranche[] {
+export function tranchesOf({ orders, result }: BatchStatement, side: 'LONG' | 'SHORT'): Tranche[] {
   return result.tranches.flatMap(({ order, reducing, reducingLimit, opening, openingLimit }) => {
     if (orders[order - 1]?.side !== side) return []
     return [
@@ -53,7 +54,8 @@ export function curvesOf(statement: BatchStatement): Curves {
   const supply = cumulative(tranchesOf(statement, 'SHORT'), 1)
   const { price, lo, hi } = statement.result
   const limits = [...demand, ...supply].map((point) => point.price).filter((each) => each > lo && each < hi)
-  const all = price === null ? limits : [...limits, price as number]
+  const known = price === null ? limits : [...limits, price as number]
+  const all = known.length > 0 ? known : [lo, hi]
   const [low, high] = [Math.min(...all), Math.max(...all)]
   const room = Math.max(2, (high - low) * MARGIN)
   const most = Math.max(demand.at(-1)?.steps ?? 0, supply.at(-1)?.steps ?? 0, 1)
