@@ -9,9 +9,13 @@ import type { ExchangeFixture } from './exchange-fixture.ts'
 const fixtureOf = ({ db, url }: ExchangeFixture, spec: MarketSpec): MarketFixture =>
   new MarketFixture(db, url, spec, realClock())
 
-/** Runs one auction. Returns the number of its batch; null if nothing matched. */
+/**
+ * Runs one auction, once the batches before it are mined: a market waits while a part is older than half of its lifetime, which a slow machine could reach
+ * within a test. Returns the number of the batch; null if nothing matched.
+ */
 export async function runAuction(exchange: ExchangeFixture, spec = perpetual): Promise<number | null> {
   const fixture = fixtureOf(exchange, spec)
+  for (let isMined = true; isMined; ) isMined = await mineOldestPart(fixture)
   const memory = createMarketMemory({ ...RULES, kind: spec.kind })
   const batch = await createAuction(fixture.turnPorts(), spec, memory).run()
   await exchange.project()
