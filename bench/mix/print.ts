@@ -53,7 +53,6 @@ function latencyTable({ samples, requotes, stages }: Measurement) {
     ...(requotes.length > 0
       ? [['sent → answered: batch of replacements', latencies(requotes.map(({ ms }) => ms))] as const]
       : []),
-    ['accepted → in a batch', latencies(stages.batched)],
     ['accepted → fill readable', latencies(stages.readable)],
   ])
 }
