@@ -7,6 +7,8 @@ import type { Progress } from './database-watch.ts'
 
 /** Milliseconds after the acceptance, of each market order with a fill, because others may wait for a counterpart; of all, if there is none. */
 export interface Stages {
+  /** By the chain's time, which has whole seconds: a bound for delays, no latency. */
+  readonly batched: readonly number[]
   readonly readable: readonly number[]
   /** Number of orders accepted, and of fills of their first batches. */
   readonly orders: number
@@ -17,6 +19,7 @@ interface FirstFill {
   readonly market_id: number
   readonly type: string
   readonly accepted_at: number
+  readonly created_at: number
   /** Of the journal row of the batch. */
   readonly seq: number
 }
@@ -34,8 +37,8 @@ export async function stagesOf(
     ), first_fills as (
       select order_id, market_id, min(batch_id) as batch_id from fills group by 1, 2
     )
-    select o.market_id, o.type, o.accepted_at, c.seq
-    from first_fills f join orders o using (market_id, order_id)
+    select o.market_id, o.type, o.accepted_at, b.created_at, c.seq
+    from first_fills f join orders o using (market_id, order_id) join batches b using (market_id, batch_id)
     join cleared c on c.shard = 'm' || f.market_id and c.batch_id = f.batch_id
     where o.accepted_at between ${from} and ${until}
   `.execute(db)
@@ -46,6 +49,7 @@ export async function stagesOf(
   // Recorded flow has none; there, orders fill in their first batch or wait for another.
   const crossing = markets.length > 0 ? markets : fills
   return {
+    batched: crossing.map(({ accepted_at, created_at }) => created_at - accepted_at),
     readable: crossing.map(({ market_id, accepted_at, seq }) => {
       const seen = progress.get(marketShard(market_id as MarketId))?.find((step) => step.seq >= seq)
       return (seen?.at ?? Number.NaN) - accepted_at
