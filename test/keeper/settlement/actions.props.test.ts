@@ -53,7 +53,7 @@ class Run {
     if (step === 'match') return this.#match()
     if (step === 'settle') return this.settle()
     if (step === 'crash') return this.#crash()
-    if (step === 'fund') return void (await actions.updateFunding(1000, this.#nextRate()))
+    if (step === 'fund') return this.#fund()
     const [alice] = this.#traders as [Trader]
     this.doomed.add(
       step === 'misfund'
@@ -62,9 +62,13 @@ class Run {
     )
   }
 
-  /** Within the slope: the rates that follow each other within seconds differ by little. */
-  #nextRate(): HourlyFunding {
-    return (RATE + BigInt(this.#turn++ % 2)) as HourlyFunding
+  /**
+   * Within the slope: the rates that follow each other within seconds differ by little. Without a new block two updates on a slow machine are as of the
+   * same time, and the second rate may not differ at all.
+   */
+  async #fund(): Promise<void> {
+    await this.fixture.chainSide.provider.send('evm_mine', [])
+    await this.actions.updateFunding(1000, (RATE + BigInt(this.#turn++ % 2)) as HourlyFunding)
   }
 
   async #match(): Promise<void> {
