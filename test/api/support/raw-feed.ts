@@ -12,8 +12,11 @@ const PROGRAM = `
     process.send({ type: type && type[1], bytes: data.length, text: data.length < 4096 ? data.toString() : '' })
   })
   process.on('message', (text) => socket.send(text))
-  process.on('disconnect', () => socket.terminate())
-  process.on('error', () => process.exit())
+  const end = (why) => (error) => { console.error('the client of the feed ends: ' + why, error); process.exit(1) }
+  socket.on('close', end('its connection is closed'))
+  socket.on('error', end('its connection failed'))
+  process.on('error', end('a message cannot be passed on'))
+  process.on('disconnect', () => process.exit())
 `
 
 export interface RawMessage {
@@ -38,6 +41,8 @@ export async function openRawFeed(base: string, apiKey: string): Promise<RawFeed
   return {
     messages,
     send: (message) => child.send(JSON.stringify(message)),
-    close: () => child.disconnect(),
+    close: () => {
+      if (child.connected) child.disconnect()
+    },
   }
 }
