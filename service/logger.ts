@@ -4,6 +4,8 @@ import { createLogWriter, type LogWriter, openStdout } from './log-writer.ts'
 
 /** What jobs, projections and adapters log through: facts as fields, then the event in words. */
 export interface Logger {
+  /** One line per decision: what `LOG_LEVEL=debug` adds. */
+  debug(details: object, message: string): void
   info(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void

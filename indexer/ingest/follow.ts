@@ -279,6 +279,7 @@ export class Follower {
     }
     this.#ports.killPoint('after-block-commit')
     this.#ports.metrics.blockApplied(facts.length)
+    this.#ports.logger.debug({ block: block.number, from, facts: facts.length }, 'block recorded')
     for (const mismatch of outcome.mismatches) this.#report(block.number, mismatch)
     return block.number + 1
   }

@@ -175,7 +175,7 @@ async function signQueued(
   fence: Fence,
   most: number,
 ): Promise<number> {
-  const { store, signer, calls, clock, metrics, delivery, killPoint } = ports
+  const { store, signer, calls, clock, metrics, delivery, logger, killPoint } = ports
   const headTime = ports.headTime()
   if (headTime === null) return 0
   // The next block is not older than the head, so the chain cannot refuse these as too far ahead.
@@ -191,6 +191,8 @@ async function signQueued(
     metrics.stage('matched_to_signed', (signedAt - asOf) / 1000)
     const stored = await store.storeSigned(spec.marketId, lane, fence, reserved, { ...bytes, signedAt })
     killPoint('after-signing')
+    const details = { market_id: spec.marketId, kind: action.kind, action_id: actionId, nonce }
+    logger.debug({ ...details, lane: lane.name, tx_hash: stored.hash }, 'action signed')
     delivery.start(stored)
     await store.noteSubmitted(spec.marketId, fence, { relayer: lane.relayer, nonce }, clock.now())
   }

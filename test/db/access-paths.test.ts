@@ -140,7 +140,7 @@ describe('the access paths of the write side', function () {
       position: () => Promise.reject(new Error('no position is read')),
       block: () => Promise.reject(new Error('no block is read')),
     }
-    const logger = { info() {}, warn() {}, error() {} }
+    const logger = { debug() {}, info() {}, warn() {}, error() {} }
     const record = createEngineRecord({ db: explained.db, engine, chain, logger }, GROWN_CHAIN)
     const { nextBlock: number } = await record.progress()
     await record.blockAtOrBelow(number)

@@ -25,7 +25,7 @@ describe('the database clock', () => {
       db,
       system: { now: () => (Date.now() + step) as Millis },
       metrics: { clockSkew: (seconds) => skews.push(seconds) },
-      logger: { info() {}, warn() {}, error: (details) => errors.push(details as object) },
+      logger: { debug() {}, info() {}, warn() {}, error: (details) => errors.push(details as object) },
     })
   })
 

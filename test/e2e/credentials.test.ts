@@ -212,11 +212,16 @@ describe('credentials on the complete stack', function () {
     const folder = join(dirname(pricesFile), 'logs')
     const logs = readdirSync(folder)
     expect(logs).to.include.members(['api.log', 'engine.log', 'keeper.log', 'indexer.log', 'issuer.log'])
-    // The stack copies what a process prints into its log: the line of the cancel may come after the answer.
-    await waitFor(
-      async () => readFileSync(join(folder, 'api.log'), 'utf8'),
-      (text) => text.includes('"level":20'),
-    )
+    // The stack copies what a process prints into its log: the lines of the cancel may come after the answer.
+    for (const [name, line] of [
+      ['api.log', 'command stored by the engine'],
+      ['engine.log', 'decided'],
+      ['indexer.log', 'block recorded'],
+    ] as const)
+      await waitFor(
+        async () => readFileSync(join(folder, name), 'utf8'),
+        (text) => text.includes(line),
+      )
     for (const name of logs) {
       const text = readFileSync(join(folder, name), 'utf8')
       const found = all.filter((each) => text.includes(each)).length

@@ -16,7 +16,7 @@ describe('serveHealth', () => {
 
   const logged: { readonly details: object; readonly message: string }[] = []
   const note = (details: object, message: string): void => void logged.push({ details, message })
-  const logger = { info: note, warn: note, error: note }
+  const logger = { debug: note, info: note, warn: note, error: note }
 
   const serve = (port: number, checks: readonly Check[] = []): Promise<HttpListener> =>
     serveHealth({ host: '127.0.0.1', port, registry, logger, readiness: createReadiness(checks, logger) })

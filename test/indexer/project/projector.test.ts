@@ -61,7 +61,7 @@ describe('the projector', function () {
         db,
         fillDb: test.db,
         clock: { now: () => Date.now() as Millis },
-        logger: { info() {}, warn() {}, error: (fields) => void alarms.push(fields) },
+        logger: { debug() {}, info() {}, warn() {}, error: (fields) => void alarms.push(fields) },
         metrics: { projected() {}, failed() {} },
       },
       { limit: 1_000, killPoint, pollMs: 50, ...options },

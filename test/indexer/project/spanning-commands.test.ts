@@ -62,7 +62,7 @@ describe('a command over several shards', () => {
         db: test.db,
         fillDb: test.db,
         clock: { now: () => Date.now() as Millis },
-        logger: { info() {}, warn() {}, error: () => void failures++ },
+        logger: { debug() {}, info() {}, warn() {}, error: () => void failures++ },
         metrics: { projected() {}, failed() {} },
       },
       { limit: 10, pollMs: 50, killPoint },

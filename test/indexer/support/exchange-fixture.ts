@@ -219,7 +219,7 @@ export class ExchangeFixture {
   }
 }
 
-const SILENT_LOGGER: Logger = { info() {}, warn() {}, error() {} }
+const SILENT_LOGGER: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** A database, and the engine through which a follower records blocks. */
 export interface Recorded {

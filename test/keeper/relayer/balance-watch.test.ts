@@ -26,7 +26,7 @@ describe('the balances of relayers', () => {
   const logged: { readonly message: string; readonly lane: unknown }[] = []
   const note = (details: object, message: string): void =>
     void logged.push({ message, lane: (details as { lane?: unknown }).lane })
-  const logger = { info: note, warn: note, error: note }
+  const logger = { debug: note, info: note, warn: note, error: note }
   let node = createServer()
   let now = 0 as Millis
   let metrics = createMetrics()

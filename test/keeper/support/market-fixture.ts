@@ -33,7 +33,7 @@ import { ServedEngine } from '../../support/served-engine.ts'
 import { adoptingEngine } from './adopting-engine.ts'
 import type { TurnPorts } from './engine-turns.ts'
 
-export const SILENT_LOGGER: Logger = { info: () => {}, warn: () => {}, error: () => {} }
+export const SILENT_LOGGER: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
 export const NO_METRICS: Metrics = {
   stage: () => {},
