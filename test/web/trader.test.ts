@@ -330,6 +330,7 @@ describe('web: a trader with a new wallet', function () {
     await page.getByRole('tab', { name: 'Fills' }).click()
     await byId(page, 'fills').locator('a').first().click()
     await page.locator('tr.mine').first().waitFor({ timeout: PATIENCE_MS })
+    await act.chooseNode(page, exchange.stack.file.rpc_url)
     await act.proofColour(page, 'green')
   })
 

@@ -53,8 +53,15 @@ export async function chooseNode(page: Page, url: string): Promise<void> {
   await byId(page, 'node').selectOption(url)
 }
 
+/** Throws what the badge says in place of the colour. */
 export async function proofColour(page: Page, colour: string): Promise<void> {
-  await page.locator(`[data-testid=proof][data-colour=${colour}]`).waitFor({ timeout: PATIENCE_MS })
+  const badge = byId(page, 'proof')
+  try {
+    await page.locator(`[data-testid=proof][data-colour=${colour}]`).waitFor({ timeout: PATIENCE_MS })
+  } catch (cause) {
+    const found = `${await badge.getAttribute('data-colour')}: ${await badge.textContent()}`
+    throw new Error(`the proof is not ${colour} but ${found}`, { cause })
+  }
 }
 
 export async function marketOrder(
@@ -85,6 +92,21 @@ export async function tabTo(page: Page, target: Locator, most = 150): Promise<vo
 
 const GRAB_PX = 6
 
+/** How often the scale is dragged: a young exchange has few candles, whose range is small. */
+const MOST_ZOOMS = 4
+
+/** The scale of prices shows what the candles need; dragging it shows more. */
+async function zoomOut(
+  page: Page,
+  box: { readonly x: number; readonly y: number; readonly width: number; readonly height: number },
+): Promise<void> {
+  const x = box.x + box.width - 20
+  await page.mouse.move(x, box.y + box.height / 4)
+  await page.mouse.down()
+  await page.mouse.move(x, box.y + (box.height * 3) / 4, { steps: 5 })
+  await page.mouse.up()
+}
+
 /** Drags the line of an order on the chart: the canvas does not name its place, so every height is tried from the top. */
 export async function dragOrderLine(page: Page): Promise<void> {
   const box = await byId(page, 'chart').boundingBox()
@@ -94,18 +116,16 @@ export async function dragOrderLine(page: Page): Promise<void> {
     if (request.url().endsWith('/v0/orders/replace')) isMoved = true
     else page.once('request', seen)
   })
-  // The scale of prices shows what the candles need; dragging it shows more.
-  await page.mouse.move(box.x + box.width - 20, box.y + box.height / 4)
-  await page.mouse.down()
-  await page.mouse.move(box.x + box.width - 20, box.y + (box.height * 3) / 4, { steps: 5 })
-  await page.mouse.up()
-  const x = box.x + box.width / 3
-  for (let y = box.y + GRAB_PX; y < box.y + box.height - 4 * GRAB_PX && !isMoved; y += GRAB_PX) {
-    await page.mouse.move(x, y)
-    await page.mouse.down()
-    await page.mouse.move(x, y + 3 * GRAB_PX)
-    await page.mouse.up()
-    await page.waitForTimeout(50)
+  for (let zoomed = 0; zoomed < MOST_ZOOMS && !isMoved; zoomed++) {
+    await zoomOut(page, box)
+    const x = box.x + box.width / 3
+    for (let y = box.y + GRAB_PX; y < box.y + box.height - 4 * GRAB_PX && !isMoved; y += GRAB_PX) {
+      await page.mouse.move(x, y)
+      await page.mouse.down()
+      await page.mouse.move(x, y + 3 * GRAB_PX)
+      await page.mouse.up()
+      await page.waitForTimeout(50)
+    }
   }
   if (!isMoved) throw new Error('no order line on the chart can be dragged')
   await toast(page, 'Order moved')
