@@ -103,13 +103,14 @@ function limiters(app: FastifyInstance, limits: Limits) {
 
 type Limiters = ReturnType<typeof limiters>
 
+const LIMIT_HEADERS = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset'] as const
+
 /** Shows the limit that the next request reaches first. */
 function showLimit(reply: FastifyReply, max: number, remaining: number, resetS: number): void {
   const shown = reply.getHeader('ratelimit-remaining')
   if (shown !== undefined && Number(shown) <= remaining) return
-  reply.header('ratelimit-limit', max)
-  reply.header('ratelimit-remaining', remaining)
-  reply.header('ratelimit-reset', resetS)
+  const values = [max, remaining, resetS]
+  for (const [at, name] of LIMIT_HEADERS.entries()) reply.header(name, values[at])
 }
 
 /** Counts one request; returns the state of the limit, null if there is none. */
@@ -233,6 +234,17 @@ const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit
   ...{ max, remaining: max - current, resetS: Math.ceil(ttl / 1000) },
 })
 
+/**
+ * The caller of a read that the limits of anonymous requests refuse: an account has limits of its own on public routes too. Its credential is checked
+ * only now, and the refusal stands if it is invalid: it must neither fail a public request nor get around the limits.
+ */
+async function callerDespite(refusal: unknown, authenticate: Authenticate, request: FastifyRequest) {
+  const { authorization } = request.headers
+  const isLimited = refusal instanceof ApiError && refusal.code === 'RATE_LIMITED'
+  if (!isLimited || authorization === undefined || !isRead(request)) throw refusal
+  return authenticate({ authorization, address: request.ip }).catch(() => Promise.reject(refusal))
+}
+
 /** In units of the budget of all limits together. */
 export type CostState = Omit<LimitState, 'bucket'>
 
@@ -288,16 +300,24 @@ export function controlAccess(
       request.caller = await authenticate({ authorization: headers.authorization, address })
     // Before the account's limit: a read-only key must not use up requests that it may not make.
     if (request.caller?.scope === 'read' && !isRead(request)) throw new ApiError('READ_ONLY_KEY')
-    await spendOfAccount(bucket, request, reply)
+    try {
+      await spendOfAccount(bucket, request, reply)
+    } catch (error) {
+      if (access === 'user' || request.caller !== null) throw error
+      request.caller = await callerDespite(error, authenticate, request)
+      for (const name of LIMIT_HEADERS) reply.removeHeader(name)
+      await spendOfAccount(bucket, request, reply)
+    }
   })
 
-  /** The account's limit first: a request that it rejects takes no part of the budgets. */
+  /**
+   * The account's limit first, then its budget, then that of the address: a request that one of them rejects takes no part of the next. Otherwise the
+   * refused requests of one account would use up what the other accounts of its address share.
+   */
   async function spendOfAccount(bucket: Bucket, spender: Spender, reply: FastifyReply | null): Promise<void> {
     await spend(limiter[bucket], spender, reply, bucket)
-    const parts = budgets.partsOf(bucket, payerOf(spender))
-    const taken = await Promise.all(parts.map((part) => take(requestCounts.count, part, windowMs)))
-    for (const [at, part] of parts.entries()) {
-      const counted = taken[at] as CountedRequests
+    for (const part of budgets.partsOf(bucket, payerOf(spender))) {
+      const counted = await take(requestCounts.count, part, windowMs)
       const { max, remaining, resetS } = nearestOfPart(part, counted)
       if (reply !== null) showLimit(reply, max, remaining, resetS)
       if (isWithin(part, counted)) continue

@@ -1,7 +1,7 @@
 /** The budget of all limits together: each limit can be used to the full by itself, all of them together allow no more than one does. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { after, before, describe, it } from 'mocha'
+import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import type { Caller } from '../../../api/auth/caller.ts'
 import { createLocalLimits } from '../../../api/http/access.ts'
 import { BUCKETS, type Bucket } from '../../../api/http/buckets.ts'
@@ -195,3 +195,41 @@ for (const [title, database] of [
       feed.close()
     })
   })
+
+describe('budgets of an address', () => {
+  let exchange: ExchangeFixture
+
+  beforeEach(async () => {
+    exchange = await startExchange({ ...SMALL, REDIS_URL: '', RATE_LIMIT_ACCOUNTS: '2' })
+  })
+  afterEach(() => exchange.stop())
+
+  const PUBLIC = '/v0/markets'
+  const read = async (authorization?: string): Promise<Answer> => {
+    const headers = authorization === undefined ? {} : { authorization }
+    const { statusCode: status, headers: sent, body } = await exchange.api.app.inject({ url: PUBLIC, headers })
+    return { status, headers: sent, body: JSON.parse(body) } as Answer
+  }
+
+  it('when requests of an account are refused, they use up nothing that other accounts of the address share', async () => {
+    const user = await createUser(exchange.db, 'busy')
+    const send = () => [
+      exchange.get(user, '/v0/me/limits'),
+      exchange.send(user, 'POST', '/v0/orders', signedBody(user).body),
+    ]
+    await Promise.all(Array.from({ length: 10 }, send).flat())
+    const refused = await Promise.all(Array.from({ length: 10 }, send).flat())
+    expect(refused.map(({ body }) => body.details?.scope)).to.deep.equal(Array(20).fill('cost'))
+    expect((await exchange.get(await createUser(exchange.db, 'other'), '/v0/me/limits')).status).to.equal(200)
+  })
+
+  it('when anonymous requests have used theirs up, an account still reads public data, and an invalid credential does not', async () => {
+    const anonymous = await Promise.all(Array.from({ length: 22 }, () => read()))
+    expect(anonymous.map(({ status }) => status).toSorted()).to.deep.equal([...Array(20).fill(200), 429, 429])
+    const user = await createUser(exchange.db, 'trader')
+    expect((await read('Key cb_invalid')).status).to.equal(429)
+    expect((await read(`Key ${user.apiKey}x`)).status).to.equal(429)
+    const own = await Promise.all(Array.from({ length: 21 }, () => read(`Key ${user.apiKey}`)))
+    expect(own.map(({ status }) => status).toSorted()).to.deep.equal([...Array(20).fill(200), 429])
+  })
+})
