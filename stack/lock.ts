@@ -1,6 +1,6 @@
 /** The lock that admits one stack at a time to a data directory. It names its process by id and start, because ids are reused. */
 import { execFileSync } from 'node:child_process'
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, lstatSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type DataDir, makeFolder, unusable } from './data-dir.ts'
 import { StackError } from './options.ts'
 
@@ -40,7 +40,9 @@ function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    // A link to nothing can neither be read nor created, for as long as it exists.
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' && !isLink) return null
     throw unusable(path, error, 'remove it; it is the lock of a stack, which is a file')
   }
 }

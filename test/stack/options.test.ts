@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
@@ -125,6 +126,17 @@ describe('stack/data-dir', () => {
       expect(existsSync(dir.lock)).to.equal(false)
     })
   }
+
+  it('when the lock is a link to nothing, it names the lock instead of waiting for it', () => {
+    const dir = temporary()
+    symlinkSync(join(dir.path, 'missing'), dir.lock)
+    const { name, message } = failureOf(() => lockDataDir(dir))
+    expect([name, message.includes(dir.lock), message.includes('\n')]).to.deep.equal([
+      'StackError',
+      true,
+      false,
+    ])
+  })
 
   it('when something else stands in the place of the folder or a file, it names the path and what would be valid, in one line', () => {
     const dir = temporary()
