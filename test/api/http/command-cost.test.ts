@@ -272,4 +272,55 @@ describe('the cost of commands on orders at their maximum', function () {
     )
     expectWithin()
   })
+
+  /** Orders in the book, and a new order for each. Salts that differ by 64 have the same side. */
+  async function replacements(): Promise<object[]> {
+    await cancelAll()
+    const old = ordersOf(64).slice(0, 50)
+    await post('/v0/orders/place/batch', batchOf(old.map(fieldsOf)))
+    const replacing = ordersOf(64).slice(0, 50)
+    return replacing.map((order, at) => ({ cancel: { order_hash: old[at]?.hash }, order: fieldsOf(order) }))
+  }
+
+  it('when orders are replaced, it takes no more than its limit allows', async () => {
+    await measure('replace', of('orders'), {
+      prepare: replacements,
+      call: async (each) => {
+        const answer = await post('/v0/orders/replace', JSON.stringify(each))
+        expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+        return answer
+      },
+    })
+    await measure('replace/batch of 50', of('batches'), {
+      prepare: async () => [await replacements()],
+      call: async (orders) => {
+        const answer = await post('/v0/orders/replace/batch', batchOf(orders))
+        expect(answer.body.accepted, JSON.stringify(answer.body).slice(0, 300)).to.equal(50)
+        return answer
+      },
+    })
+    await cancelAll()
+    expectWithin()
+  })
+
+  it('when orders are cancelled by their own ids or a switch is armed, it takes no more than its limit allows', async () => {
+    const named = async () => {
+      const orders = ordersOf(50).map((order) => ({ ...fieldsOf(order), client_order_id: newRequestId() }))
+      await post('/v0/orders/place/batch', batchOf(orders))
+      return orders.map(({ client_order_id }) => client_order_id)
+    }
+    await measure('cancel/by-client-id', of('cancels'), {
+      prepare: named,
+      call: async (id) => {
+        const answer = await post(`/v0/orders/cancel/by-client-id/${id}`, '')
+        expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+        return answer
+      },
+    })
+    await measure('cancel/all-after', of('cancels'), {
+      prepare: async () => Array<number>(50).fill(60),
+      call: (seconds) => post('/v0/orders/cancel/all-after', JSON.stringify({ timeout_seconds: seconds })),
+    })
+    expectWithin()
+  })
 })
