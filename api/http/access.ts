@@ -33,7 +33,7 @@ declare module 'fastify' {
     readonly bucket?: Bucket
     /** A POST that only computes: it has no effect, its errors have no outcome, and read-only keys may call it. */
     readonly readOnly?: boolean
-    /** Requests of the limit, beyond the first one, that the body of a command costs by its items. */
+    /** Requests of the limit, beyond the first one, that the body of a command costs by its items, or a computation by its work. */
     readonly costOfItems?: (body: never) => number
   }
   interface FastifyRequest {

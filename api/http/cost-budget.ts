@@ -94,3 +94,6 @@ export async function takeAfterwards(
   const rest = Math.min(units, most - current)
   if (rest > 0) await count(key, windowMs, rest, most)
 }
+
+/** Reads that a dry run or a sizing costs beyond the first one: it takes up to twice as long as the largest read may. */
+export const COMPUTATION = 2

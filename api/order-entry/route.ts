@@ -1,6 +1,7 @@
 /** Placing and cancelling the caller's orders. */
 import type { preHandlerHookHandler } from 'fastify'
 import { callerOf, costOfCancels } from '../http/access.ts'
+import { COMPUTATION } from '../http/cost-budget.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'
 import { ClientOrderIdParams, OrderHashParams } from '../orders/schema.ts'
@@ -73,7 +74,7 @@ function placing(app: App, { commands }: OrderEntryPorts): void {
   app.post(
     '/v0/orders/validate',
     {
-      config: { access: 'user', readOnly: true, errors: VALIDATION_ERRORS },
+      config: { access: 'user', readOnly: true, costOfItems: () => COMPUTATION, errors: VALIDATION_ERRORS },
       schema: {
         tags,
         summary: 'Validate an order without placing it',

@@ -1,5 +1,6 @@
 /** Sizing helpers: compute a quantity from a sizing intent or a budget. They place nothing. */
 import { callerOf } from '../http/access.ts'
+import { COMPUTATION } from '../http/cost-budget.ts'
 import type { App } from '../http/types.ts'
 import { FLAG_ERRORS, PRICE_ERRORS, REFUSALS, TERM_ERRORS } from '../order-entry/errors.ts'
 import { Estimate, EstimateBody, Quantity, QuantityBody } from './schema.ts'
@@ -12,7 +13,11 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
   app.post(
     '/v0/orders/estimate',
     {
-      config: { ...own, errors: [...TERM_ERRORS, ...FLAG_ERRORS, 'ORACLE_STALE', 'READ_MODEL_FILLING'] },
+      config: {
+        ...own,
+        costOfItems: () => COMPUTATION,
+        errors: [...TERM_ERRORS, ...FLAG_ERRORS, 'ORACLE_STALE', 'READ_MODEL_FILLING'],
+      },
       schema: {
         tags,
         summary: 'Compute the quantity of an order and estimate its result',
@@ -31,6 +36,7 @@ export function sizingRoutes(app: App, { sizing }: { readonly sizing: Sizing }):
     {
       config: {
         ...own,
+        costOfItems: () => COMPUTATION,
         errors: [...PRICE_ERRORS, ...REFUSALS, 'MAX_ORDER_SIZE', 'READ_MODEL_FILLING'],
       },
       schema: {

@@ -207,7 +207,11 @@ describe('budgets of an address', () => {
   const PUBLIC = '/v0/markets'
   const read = async (authorization?: string): Promise<Answer> => {
     const headers = authorization === undefined ? {} : { authorization }
-    const { statusCode: status, headers: sent, body } = await exchange.api.app.inject({ url: PUBLIC, headers })
+    const {
+      statusCode: status,
+      headers: sent,
+      body,
+    } = await exchange.api.app.inject({ url: PUBLIC, headers })
     return { status, headers: sent, body: JSON.parse(body) } as Answer
   }
 
@@ -232,4 +236,20 @@ describe('budgets of an address', () => {
     const own = await Promise.all(Array.from({ length: 21 }, () => read(`Key ${user.apiKey}`)))
     expect(own.map(({ status }) => status).toSorted()).to.deep.equal([...Array(20).fill(200), 429])
   })
+
+  for (const [path, reads, body] of [
+    ['/v0/orders/validate', 3, {}],
+    ['/v0/orders/calculate-quantity', 3, { market_id: 1, side: 'LONG', usd_amount: 1_000 }],
+    ['/v0/orders/estimate', 3, { market_id: 1, side: 'LONG', order_type: 'MARKET', sizing_intent: 'max' }],
+  ] as const)
+    it(`when a request of ${path} is answered, it has cost ${reads} reads`, async () => {
+      const user = await createUser(exchange.db, 'trader')
+      const sent = path.endsWith('validate') ? signedBody(user).body : body
+      expect((await exchange.send(user, 'POST', path, sent)).body).to.not.have.property('error')
+      const { body: limits } = await exchange.get(user, '/v0/me/limits')
+      const [{ limit, remaining }] = limits.limits.filter(
+        ({ bucket }: { bucket: string }) => bucket === 'reads',
+      )
+      expect(limit - remaining).to.equal(reads + 1)
+    })
 })
