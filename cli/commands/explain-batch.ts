@@ -47,7 +47,7 @@ function textOf(title: string, explanation: BatchExplanation): string {
   const { band, candidates, orders, pairs, parts, as_of, oracle_price } = explanation
   return [
     title,
-    `as of ${as_of}, oracle price ${oracle_price}, band ${between(band)}, ${candidates} candidates`,
+    `as of ${as_of}, oracle price ${oracle_price}, band ${between(band)}, ${counted(candidates, 'candidate')}`,
     '',
     ...rangeLines(explanation),
     '',
@@ -55,9 +55,12 @@ function textOf(title: string, explanation: BatchExplanation): string {
     explanation.allocation,
     ...(orders.length === 0 ? [] : ['', table(orders)]),
     '',
-    `${pairs} pairs, settled in ${parts} ${parts === 1 ? 'part' : 'parts'}`,
+    `${counted(pairs, 'pair')}, settled in ${counted(parts, 'part')}`,
   ].join('\n')
 }
+
+/** Such as `1 pair`, `2 pairs`. */
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const between = ([lowest, highest]: readonly [string, string]): string =>
   lowest === highest ? lowest : `${lowest} to ${highest}`
