@@ -1,5 +1,6 @@
 /** The equity of an account over time. */
 import Type, { type Static } from 'typebox'
+import { INTERVALS, Interval, intervalRange } from '../wire/intervals.ts'
 import {
   amountOf,
   bookmarkQuery,
@@ -9,11 +10,8 @@ import {
   PositiveInteger,
   pageQuery,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
-
-const EQUITY_INTERVALS = ['1h', '1d'] as const
 
 export const EquityPoint = named('EquityPoint', {
   start: Time('Start of the interval.'),
@@ -36,7 +34,7 @@ export const EquityPoint = named('EquityPoint', {
 export type EquityPoint = Static<typeof EquityPoint>
 
 export const Equity = named('Equity', {
-  interval: words(EQUITY_INTERVALS, 'Length of the intervals.'),
+  interval: Interval,
   equity: Type.Array(EquityPoint, {
     description:
       'Newest first: every interval from the first deposit, withdrawal or position on. A page can have fewer items than `limit`.',
@@ -46,13 +44,12 @@ export const Equity = named('Equity', {
 
 export const EquityQuery = closed({
   interval: Type.Optional(
-    words(EQUITY_INTERVALS, 'Length of the intervals, in UTC. Default 1d. Hours reach back 730 days.'),
+    words(INTERVALS, 'Length of the intervals, in UTC. Default 1d. Hours reach back 730 days.'),
   ),
   market_id: Type.Optional(
     PositiveInteger('Only what this market contributes: its profits, fees and funding, without deposits.'),
   ),
-  from: Type.Optional(timeInput('Only intervals that start at this time or later.')),
-  to: Type.Optional(timeInput('Only intervals that start before this time. Default: now.')),
+  ...intervalRange,
   ...pageQuery,
   ...bookmarkQuery,
 })

@@ -1,5 +1,6 @@
 /** Realized profits of an account over time. */
 import Type, { type Static } from 'typebox'
+import { INTERVALS, Interval, intervalRange } from '../wire/intervals.ts'
 import {
   amountOf,
   bookmarkQuery,
@@ -9,11 +10,8 @@ import {
   PositiveInteger,
   pageQuery,
   Time,
-  timeInput,
   words,
 } from '../wire/schema.ts'
-
-const PNL_INTERVALS = ['1h', '1d'] as const
 
 export const ProfitPoint = named('ProfitPoint', {
   start: Time('Start of the interval.'),
@@ -28,7 +26,7 @@ export const ProfitPoint = named('ProfitPoint', {
 export type ProfitPoint = Static<typeof ProfitPoint>
 
 export const Profits = named('Profits', {
-  interval: words(PNL_INTERVALS, 'Length of the intervals.'),
+  interval: Interval,
   pnl: Type.Array(ProfitPoint, {
     description: 'Newest first, without intervals in which nothing was realized.',
   }),
@@ -36,10 +34,9 @@ export const Profits = named('Profits', {
 })
 
 export const ProfitsQuery = closed({
-  interval: Type.Optional(words(PNL_INTERVALS, 'Length of the intervals, in UTC. Default 1d.')),
+  interval: Type.Optional(words(INTERVALS, 'Length of the intervals, in UTC. Default 1d.')),
   market_id: Type.Optional(PositiveInteger('Only profits in this market.')),
-  from: Type.Optional(timeInput('Only intervals that start at this time or later.')),
-  to: Type.Optional(timeInput('Only intervals that start before this time. Default: now.')),
+  ...intervalRange,
   ...pageQuery,
   ...bookmarkQuery,
 })

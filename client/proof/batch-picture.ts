@@ -1,7 +1,7 @@
 /** The demand and supply of a batch as an SVG document of its own. Pure. */
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { fromE18 } from '../decimals.ts'
-import { curvesOf, pathOf } from './curves.ts'
+import { curvesOf, pathOf, scaleOf } from './curves.ts'
 
 const BOX = { width: 900, height: 300 }
 const LABELS = 5
@@ -14,9 +14,9 @@ export function batchPicture(statement: BatchStatement, title: string): string {
   const { width, height } = BOX
   const { market, result } = statement
   const curves = curvesOf(statement)
-  const x = (tick: number): string =>
-    (((tick - curves.lowest) / (curves.highest - curves.lowest)) * width).toFixed(1)
-  const y = (steps: number): string => (height - (steps / curves.most) * height * 0.92).toFixed(1)
+  const scale = scaleOf(curves, BOX)
+  const x = (tick: number): string => scale.x(tick).toFixed(1)
+  const y = (steps: number): string => scale.y(steps).toFixed(1)
   const ticks = Array.from({ length: LABELS }, (_, index) =>
     Math.round(curves.lowest + ((curves.highest - curves.lowest) * index) / (LABELS - 1)),
   )

@@ -62,16 +62,31 @@ export function curvesOf(statement: BatchStatement): Curves {
   return { demand, supply, lowest: low - room, highest: high + room, most }
 }
 
-/** The path of a curve in a box of `width` × `height`, from the left to the right edge. */
+/** A drawing's size. Its left edge is the lowest price, and its top leaves room above the most steps. */
+export interface Box {
+  readonly width: number
+  readonly height: number
+}
+
+/** Places in a box. A price beyond the outermost ones lies outside. */
+export function scaleOf({ lowest, highest, most }: Curves, { width, height }: Box) {
+  return {
+    x: (price: number): number => ((price - lowest) / (highest - lowest)) * width,
+    y: (steps: number): number => height - (steps / most) * height * 0.92,
+  }
+}
+
+/** The path of a curve from the left to the right edge of the box. */
 export function pathOf(
   points: readonly CurvePoint[],
   side: 'demand' | 'supply',
-  { lowest, highest, most }: Curves,
-  { width, height }: { readonly width: number; readonly height: number },
+  curves: Curves,
+  box: Box,
 ): string {
-  const x = (price: number): number =>
-    (Math.min(Math.max(price, lowest), highest) - lowest) * (width / (highest - lowest))
-  const y = (steps: number): number => height - (steps / most) * height * 0.92
+  const { width, height } = box
+  const scale = scaleOf(curves, box)
+  const { y } = scale
+  const x = (price: number): number => scale.x(Math.min(Math.max(price, curves.lowest), curves.highest))
   // Demand is drawn from its most eager limit at the right, supply from the left.
   const start = side === 'demand' ? width : 0
   const end = side === 'demand' ? 0 : width

@@ -1,5 +1,5 @@
 /** The picture of a batch: where demand and supply cross, and what was traded. */
-import { curvesOf, pathOf } from '../../client/proof/curves.ts'
+import { curvesOf, pathOf, scaleOf } from '../../client/proof/curves.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { number, placesOf } from '../base/numbers.ts'
 
@@ -14,9 +14,8 @@ export function CurveChart({ statement, own }: { statement: BatchStatement; own:
   const curves = curvesOf(statement)
   const { market, result, orders } = statement
   const places = placesOf(String(market.tick))
-  const x = (tick: number): number => ((tick - curves.lowest) / (curves.highest - curves.lowest)) * width
-  const y = (steps: number): number => height - (steps / curves.most) * height * 0.92
   const box = { width, height }
+  const { x, y } = scaleOf(curves, box)
   const price = result.price as number | null
   const label = (tick: number): string => number(BigInt(Math.round(tick)) * market.tick, { places })
   const ownLimits = own.flatMap((place) => {
