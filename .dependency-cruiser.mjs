@@ -183,7 +183,8 @@ const rules = [
     {
       orphan: true,
       pathNot:
-        '(/main\\.ts|^cli/repository/table\\.ts|^client/signers/default-signer\\.browser\\.ts|^stack/parent-watch\\.ts|^web/trade/canvas-size\\.ts|\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
+        '(/main\\.ts|^cli/repository/table\\.ts|^client/signers/default-signer\\.browser\\.ts|^stack/parent-watch\\.ts|^web/trade/canvas-size\\.ts|' +
+        '\\.test\\.ts|^(bench|ignition)/.*|^typechain-types/.*|^test/run\\.ts|^test/(fixed-seed|ends)\\.ts|\\.config\\.ts)$',
     },
     {},
   ),

@@ -14,7 +14,7 @@ import { type OperatorAccess, type Settings, settingsOf } from './settings.ts'
 
 export interface DatabaseConnection {
   readonly db: Db
-  /** Of the database's owner. */
+  /** Login of the database's owner. */
   readonly url: string
   readonly settings: Settings
   close(): Promise<void>

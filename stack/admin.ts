@@ -17,7 +17,7 @@ import { readStackFile, type StackAccount, type StackFile } from './stack-file.t
 export interface Admin {
   readonly file: StackFile
   readonly db: Db
-  /** Of the database's owner. */
+  /** Login of the database's owner. */
   readonly databaseUrl: string
   readonly engine: EngineAccess<'operator'>
   readonly provider: JsonRpcProvider

@@ -27,7 +27,7 @@ export interface ExplainedOrder {
   readonly side: string
   readonly type: string
   readonly limit: string | null
-  /** What took part in the batch. */
+  /** The part of the order that took part in the batch. */
   readonly quantity: string
   readonly filled: string
   /** The part of `filled` at the maker rate. */
@@ -49,7 +49,7 @@ export interface BatchExplanation {
   readonly ranges: readonly PriceRange[]
   /** The prices with the largest volume; null if no orders crossed. */
   readonly largest_volume: readonly [lowest: string, highest: string] | null
-  /** Those of them with the smallest surplus, from which `rule` chose. */
+  /** The prices of `largest_volume` with the smallest surplus: `rule` chose one of these prices. */
   readonly smallest_surplus: readonly [lowest: string, highest: string] | null
   readonly price: string | null
   readonly rule: string | null

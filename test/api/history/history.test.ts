@@ -69,12 +69,11 @@ describe('the files of the public history', function () {
     await history.batch({ at: FIRST + 62_000, price: 990, steps: 20, stage: 'VOIDED' })
     await history.batch({ at: SECOND, price: 1_005, steps: 10 })
     const trade = await history.batch({ at: UNSETTLED + 1, price: 1_005, steps: 10, stage: 'MINED' })
-    const rate = { rate: '7', oracle_price: `${e18('100')}`, block: 1, tx_hash: '0xf', log_index: 0 }
+    const rate = { rate: '7', funding_index: '-3', oracle_price: `${e18('100')}` }
+    const place = { block: 1, tx_hash: '0xf', log_index: 0 }
+    const times = (at: number) => ({ at, as_of: at, valid_until: at + 3_600_000, oracle_at: at - 1 })
     const update = (action_id: number, at: number, rollback = false) =>
-      append(exchange, {
-        ...{ kind: 'funding_updated', rollback, action_id, at, as_of: at, valid_until: at + 3_600_000 },
-        ...{ ...rate, funding_index: '-3', oracle_at: at - 1 },
-      })
+      append(exchange, { kind: 'funding_updated', rollback, action_id, ...times(at), ...rate, ...place })
     await update(21, FIRST + 2_000)
     await update(22, FIRST + 3_000)
     await update(22, FIRST + 3_000, true)
@@ -134,8 +133,15 @@ describe('the files of the public history', function () {
     const { files } = await list(`market_id=1&kind=fills&from=${dayOf(FIRST)}&to=${dayOf(EMPTY)}`)
     expect(files).to.deep.equal([
       {
-        ...{ kind: 'fills', market_id: 1, symbol: 'BTC-PERP', day: dayOf(FIRST), path, rows: 4 },
-        ...{ size: bytes.length, sha256: sha256(bytes), content_sha256: sha256(gunzipSync(bytes)) },
+        kind: 'fills',
+        market_id: 1,
+        symbol: 'BTC-PERP',
+        day: dayOf(FIRST),
+        path,
+        rows: 4,
+        size: bytes.length,
+        sha256: sha256(bytes),
+        content_sha256: sha256(gunzipSync(bytes)),
       },
     ])
     const known = await fetchFile(exchange, path, { 'if-none-match': String(headers.etag) })
@@ -302,7 +308,7 @@ describe('the files of the public history', function () {
       const refused = await refusal(path, second)
       expect([refused.status, refused.code]).to.deep.equal([500, 'HISTORY_CHANGED'])
       expect(refused.content_sha256).to.not.equal(refused.first_content_sha256)
-      // What was served once is still known to be current.
+      // The file that was served once is still known to be current.
       const [first] = await exchange.db.selectFrom('history_files').selectAll().execute()
       expect(first?.content_sha256).to.equal(refused.first_content_sha256)
       await change(100)
