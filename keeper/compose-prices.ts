@@ -115,9 +115,9 @@ export function createPriceJob(ports: PricePorts, config: PricesConfig): LeaderJ
       await publisher.start()
     },
     async step(fence) {
-      const pause = await publisher.step(fence)
-      ports.informer?.poll()
-      return pause
+      const { pauseMs, mayHaveChanged } = await publisher.step(fence)
+      if (mayHaveChanged) ports.informer?.poll()
+      return pauseMs
     },
     reset: close,
     async finish() {

@@ -5,7 +5,7 @@ import type { Reading } from './aggregate.ts'
 export interface PublicationRules {
   /** A report is published once in each period of this length. */
   readonly interval: Millis
-  /** By how much the periods of this feed begin earlier, so that the feeds of an exchange take turns. */
+  /** By how much the periods of this feed begin earlier, so that the phases of an exchange's feeds take turns. */
   readonly phase: Millis
   /** A value that has moved by this much, in millionths of the last one, is published at once. */
   readonly deviation: bigint
@@ -23,9 +23,15 @@ export function isReportDue(
   return abs(value - last.price) * 1_000_000n >= maxOf(1n, abs(last.price) * deviation)
 }
 
-/** Feeds take turns: their phases are spread evenly, whatever their number. */
+/**
+ * Phases take turns: they are spread evenly over the interval, whatever their number. The feeds of a phase are due together, because each publication
+ * costs its signers a request, the store a transaction, and the engine a group, however few reports it has.
+ */
 export const phaseOf = (index: number, interval: Millis): Millis =>
-  Math.floor(((index * GOLDEN_RATIO) % 1) * interval) as Millis
+  Math.floor(((Math.floor(index / PHASE_FEEDS) * GOLDEN_RATIO) % 1) * interval) as Millis
+
+/** A small part of the reports that a tick may have. */
+const PHASE_FEEDS = 8
 
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2
 

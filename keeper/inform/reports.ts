@@ -17,7 +17,7 @@ export interface ReportInformerPorts extends BackgroundPorts {
 }
 
 export interface ReportInformer {
-  /** After each write of reports: sends what has changed, in the background. */
+  /** After each write of reports, and at least every `REPEAT_MS`: sends what has changed, in the background. */
   poll(): void
   settled(): Promise<void>
 }

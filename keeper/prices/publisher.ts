@@ -43,8 +43,15 @@ export interface PublisherPorts {
 
 export interface Publisher {
   start(): Promise<void>
-  /** Publishes what is due. Returns the pause before the next step, ms. */
-  step(fence: Fence): Promise<number>
+  /** Publishes what is due. */
+  step(fence: Fence): Promise<PublisherStep>
+}
+
+export interface PublisherStep {
+  /** Before the next step. */
+  readonly pauseMs: number
+  /** The stored reports may have changed: some were stored, or another program may have stored its own. */
+  readonly mayHaveChanged: boolean
 }
 
 /** Bound of the delay between a reading and its report. */
@@ -54,6 +61,8 @@ const ABSENCE_MS = 1_000
 /** Signers that did not sign are asked again after this time. */
 const RETRY_MS = 200
 const MARKETS_MS = 5_000
+/** Bound of the time in which another program that begins to publish is noticed, while no feed is due. */
+const LOOK_MS = 300
 /** A second of polling and a second of rounding: no later round has an earlier time. */
 const ROUND_DELAY_MS = 2_000
 /**
@@ -96,6 +105,8 @@ export function createPublisher(ports: PublisherPorts): Publisher {
   let marketsAt = Number.NEGATIVE_INFINITY
   /** Markets whose index another program publishes. */
   let overridden: ReadonlyMap<MarketId, Reading | null> = new Map()
+  /** When the store was last asked. */
+  let lookedAt = Number.NEGATIVE_INFINITY
 
   const memoryOf = (setup: FeedSetup): FeedMemory => {
     const key = keyOf(setup)
@@ -227,12 +238,17 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     return before !== reason || Math.abs(now - writtenAt) >= ABSENCE_MS
   }
 
-  async function publish(fence: Fence, now: Millis): Promise<void> {
+  const isLookDue = (): boolean => overridden.size > 0 || elapsed(clock, lookedAt) >= LOOK_MS
+
+  /** False if there was nothing to store, and nothing to look for. */
+  async function publish(fence: Fence, now: Millis): Promise<boolean> {
     const judged = judgeAll(now)
     const { reports, absent } = await prove(nextOf(judged.due), now)
     adapt(reports.length + absent.length, reports.length)
     if (reports.length > 0) killPoint('after-report-signing')
     const absences = [...judged.absent, ...absent].filter((one) => isWorthWriting(one, now))
+    if (reports.length === 0 && absences.length === 0 && !isLookDue()) return false
+    lookedAt = now
     overridden = await store.publish(fence, {
       reports: reports.map(toFeedReport),
       absences: absences.map(toFeedAbsence),
@@ -252,6 +268,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
     }
     if (reports.length > 0) metrics.published(reports.length, elapsed(clock, now) / 1000)
     metrics.absent(countAbsences(memories.values()))
+    return true
   }
 
   /** After the lease is acquired, and when the configuration has changed. */
@@ -274,8 +291,8 @@ export function createPublisher(ports: PublisherPorts): Publisher {
         markets = await store.markets()
         marketsAt = now
       }
-      await publish(fence, clock.now())
-      return Math.max(0, TICK_MS - elapsed(clock, now))
+      const mayHaveChanged = await publish(fence, clock.now())
+      return { pauseMs: Math.max(0, TICK_MS - elapsed(clock, now)), mayHaveChanged }
     },
   }
 }

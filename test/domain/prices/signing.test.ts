@@ -80,7 +80,7 @@ describe('isReportDue', () => {
     })
   }
 
-  it('when 300 feeds are watched for a period, each is due once, and no tick has more than 66 of them', () => {
+  it('when 300 feeds are watched for a period, each is due once, and no tick has more than 80 of them', () => {
     const feeds = Array.from({ length: 300 }, (_, index) => ({
       ...every,
       phase: phaseOf(index, every.interval),
@@ -94,7 +94,12 @@ describe('isReportDue', () => {
       return due.length
     })
     expect(counts.reduce((sum, count) => sum + count)).to.equal(300)
-    expect(Math.max(...counts)).to.be.at.most(66)
+    expect(Math.max(...counts)).to.be.at.most(80)
+  })
+
+  it('when an exchange has few feeds, they are due in the same tick', () => {
+    const phases = Array.from({ length: 8 }, (_, index) => phaseOf(index, every.interval))
+    expect(new Set(phases)).to.deep.equal(new Set([0]))
   })
 
   it('when a value of 0 stays 0, no report is due before the interval has passed', () => {

@@ -56,6 +56,26 @@ describe('the price publisher', () => {
     expect(await fixture.latest()).to.include({ price: e18('100.1'), observedAt: fixture.market.clock.value })
   })
 
+  it('when nothing is due, the store is asked every 300 ms, and at every step while another program publishes', async () => {
+    const asked = async (steps: number): Promise<number> => {
+      let count = 0
+      for (let each = 0; each < steps; each++) {
+        fixture.market.clock.value += 100
+        if ((await publisher.step(fence)).mayHaveChanged) count += 1
+      }
+      return count
+    }
+    expect(await asked(50)).to.equal(20)
+    await seizeLease(fixture.market.db, {
+      name: indexLease(1),
+      owner: 'tool',
+      now: Date.now(),
+      lifeMs: 60_000,
+    })
+    await asked(3)
+    expect(await asked(10)).to.equal(10)
+  })
+
   const faults: readonly (readonly [string, Partial<TestSource>, string])[] = [
     ['is stale', { age: 5_001 }, 'STALE'],
     ['is from the future', { age: -2_001 }, 'FUTURE'],
