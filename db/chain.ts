@@ -27,26 +27,26 @@ export async function insertProgress(db: Db, { chainId, hash }: Genesis, nextBlo
 }
 
 export async function loadProgress(db: Db | Tx, chainId: number): Promise<Progress> {
-  const { next_block } = await db
+  const { next_block, number, hash } = await db
     .selectFrom('chain_progress')
-    .select('next_block')
+    .leftJoinLateral(
+      (from) =>
+        from
+          .selectFrom('chain_blocks')
+          .select(['number', 'hash'])
+          .orderBy('number', 'desc')
+          .limit(1)
+          .as('tip'),
+      (join) => join.onTrue(),
+    )
+    .select(['next_block', 'number', 'hash'])
     .where('chain_id', '=', chainId)
     .executeTakeFirstOrThrow()
-  return { nextBlock: next_block, tip: await newestBlock(db) }
+  return { nextBlock: next_block, tip: number === null || hash === null ? null : { number, hash } }
 }
 
 /** The engine has applied only a part of the newest stored block. */
 export const isOpen = ({ nextBlock, tip }: Progress): boolean => tip !== null && tip.number >= nextBlock
-
-async function newestBlock(db: Db | Tx): Promise<StoredBlock | null> {
-  const tip = await db
-    .selectFrom('chain_blocks')
-    .select(['number', 'hash'])
-    .orderBy('number', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  return tip ?? null
-}
 
 /** The newest stored block that is not above `number`. */
 export async function blockAtOrBelow(db: Db, number: number): Promise<StoredBlock | null> {
