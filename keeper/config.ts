@@ -270,7 +270,7 @@ export function readConfig(env: Env): Config {
       gas: amount('FAUCET_GAS', ETHER / 10n),
     },
     leaseMs: count('LEASE_MS', 1_500),
-    sweepMs: count('SWEEP_MS', 500),
+    sweepMs: count('SWEEP_MS', 2_000),
     pollMs: count('POLL_MS', 50),
     marketPollMs: count('MARKET_POLL_MS', 5_000),
     laneStallMs: count('LANE_STALL_MS', 60_000),
