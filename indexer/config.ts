@@ -32,19 +32,21 @@ const PROCESS = 'indexer'
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
   const { optional, text, database, http, url, count, address, process } = environment(env, PROCESS)
+  const rpcWsUrl = optional('RPC_WS_URL') && url('RPC_WS_URL', ['ws:', 'wss:'])
   return {
     ...process(8082),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16, 2),
     rpcUrl: http('RPC_URL'),
-    rpcWsUrl: optional('RPC_WS_URL') && url('RPC_WS_URL', ['ws:', 'wss:']),
+    rpcWsUrl,
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 5_000, 1),
     chainId: count('CHAIN_ID', undefined, 1),
     bank: address('ADDRESS_MARGIN_BANK'),
     accountManager: address('ADDRESS_ACCOUNT_MANAGER'),
     forwarder: address('ADDRESS_FORWARDER'),
     startBlock: count('START_BLOCK', 0),
-    pollMs: count('CHAIN_POLL_MS', 100, 1),
+    // The node announces its blocks over the WebSocket: the poll only finds those whose announcement is lost.
+    pollMs: count('CHAIN_POLL_MS', rpcWsUrl === null ? 100 : 250, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),
