@@ -67,7 +67,7 @@ async function sample(run: CrashRun, { step, at }: (typeof STEPS)[number]): Prom
 async function actedAt({ db }: Stack, { order_id, queue_no }: LiquidationChanged): Promise<number> {
   if (queue_no === null) {
     const { created_at } = await db
-      .selectFrom('fills')
+      .selectFrom('read.fills as fills')
       .innerJoin('batches', (join) =>
         join
           .onRef('batches.market_id', '=', 'fills.market_id')

@@ -65,7 +65,6 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   batch_inputs: { keeper: { delete: true }, engine: PUT },
   // Written by the migration that creates it.
   proof_keys: {},
-  fills: { engine: PUT },
   actions: { engine: PUT },
   funding_states: { engine: PUT_AND_DELETED },
   price_averages: { engine: PUT },
@@ -194,7 +193,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   ],
   keeper: [
     ...SHARED,
-    ...(['journal', 'oracle_reports', 'batches', 'batch_inputs', 'fills', 'actions', 'relayers'] as const),
+    ...(['journal', 'oracle_reports', 'batches', 'batch_inputs', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     'connection_switches',
     ...(['chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
@@ -207,7 +206,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   indexer: [
     ...SHARED,
     ...READ_MODEL,
-    ...(['journal', 'users', 'batches', 'fills', 'actions', 'relayer_transactions'] as const),
+    ...(['journal', 'users', 'batches', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_progress'] as const),
     ...(['settlement_mismatches', 'indexer_leases', 'engine_ownership'] as const),
     ...(['funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
@@ -215,7 +214,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   ],
   engine: [
     ...(['shards', 'users', 'accounts', 'markets', 'price_averages'] as const),
-    ...(['positions', 'orders', 'batches', 'batch_inputs', 'fills', 'actions'] as const),
+    ...(['positions', 'orders', 'batches', 'batch_inputs', 'actions'] as const),
     ...([
       'funding_states',
       'liquidations',

@@ -78,6 +78,7 @@ import * as equity from './migrations/0091-equity.ts'
 import * as historyFiles from './migrations/0092-history-files.ts'
 import * as appendWithoutNotice from './migrations/0095-append-without-notice.ts'
 import * as restoredDatabases from './migrations/0096-restored-databases.ts'
+import * as noFills from './migrations/0097-no-fills.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0001-write-side': writeSide,
@@ -156,6 +157,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0092-history-files': historyFiles,
   '0095-append-without-notice': appendWithoutNotice,
   '0096-restored-databases': restoredDatabases,
+  '0097-no-fills': noFills,
 }
 
 export const createMigrator = (db: Db): Migrator =>

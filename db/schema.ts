@@ -6,7 +6,6 @@ import type { StoredPayload } from '../domain/actions/stored-action.ts'
 import type { JournalRow, StoredInterval, TriggerEvidence } from '../domain/journal/journal-row.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
 import type { OrderStatus, OrderType, Side, StatusReason } from '../domain/orders/order.ts'
-import type { FillStatus } from '../domain/orders/order-state.ts'
 import type { BatchStatus } from '../domain/settlement/settlement.ts'
 import type { AdjustmentAttemptsTable, UsedMarginNoncesTable } from './adjustment-schema.ts'
 import type { ChainTables } from './chain-schema.ts'
@@ -210,23 +209,6 @@ export interface BatchInputsTable {
   inputs: Buffer
 }
 
-/** `place` is the fill's position inside its part; the settlement sends the fills of a part in this order. Written by: engine. */
-export interface FillsTable {
-  fill_id: string
-  market_id: number
-  batch_id: number
-  part: number
-  place: number
-  order_id: string
-  user_id: number
-  side: Side
-  steps: number
-  taker_steps: number
-  partial_slot: number | null
-  held: bigint
-  status: FillStatus
-}
-
 export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'VOIDED'
 
 /**
@@ -241,7 +223,7 @@ export interface ActionsTable {
   /** Null unless the action is a part of a batch. */
   batch_id: number | null
   part: number | null
-  /** The arguments of a single action; null for a part, whose terms are in `batches` and `fills`. */
+  /** The arguments of a single action; null for a part, whose terms are in `batches`. */
   payload: ColumnType<StoredPayload | null, string | null | undefined, never>
   /** The accounts whose positions a single action may change. Those of a part are in its fills. */
   touches: Generated<number[]>
@@ -380,7 +362,6 @@ export interface Database
   batches: BatchesTable
   batch_inputs: BatchInputsTable
   proof_keys: ProofKeysTable
-  fills: FillsTable
   actions: ActionsTable
   funding_states: FundingStatesTable
   price_averages: PriceAveragesTable

@@ -173,25 +173,6 @@ export const batchInputsTable = stateTable({
   changing: { as_of: 'bigint', inputs: 'bytea' },
 })
 
-export const fillsTable = stateTable({
-  name: 'fills',
-  key: { fill_id: 'text' },
-  fixed: {
-    market_id: 'integer',
-    batch_id: 'bigint',
-    part: 'integer',
-    place: 'integer',
-    order_id: 'text',
-    user_id: 'bigint',
-    side: 'text',
-    steps: 'bigint',
-    taker_steps: 'bigint',
-    partial_slot: 'integer',
-    held: 'numeric',
-  },
-  changing: { status: 'text' },
-})
-
 export const actionsTable = stateTable({
   name: 'actions',
   key: { market_id: 'integer', queue_no: 'bigint' },

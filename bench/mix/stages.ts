@@ -35,7 +35,7 @@ export async function stagesOf(
       select shard, (row->>'batch_id')::bigint as batch_id, min(seq) as seq
       from journal where row->>'kind' = 'batch_cleared' group by 1, 2
     ), first_fills as (
-      select order_id, market_id, min(batch_id) as batch_id from fills group by 1, 2
+      select order_id, market_id, min(batch_id) as batch_id from read.fills group by 1, 2
     )
     select o.market_id, o.type, o.accepted_at, b.created_at, c.seq
     from first_fills f join orders o using (market_id, order_id) join batches b using (market_id, batch_id)

@@ -1,6 +1,6 @@
 /** What is compared: each table of the write side, by the columns that a state has, and the same facts of a state. */
 import type { ExchangeState } from '../../domain/exchange/state.ts'
-import type { FillRow, OrderRow } from '../../domain/exchange/tables/orders.ts'
+import type { OrderRow } from '../../domain/exchange/tables/orders.ts'
 import { orderIdOf } from '../../domain/orders/order.ts'
 import { chainComparisons } from './chain-comparisons.ts'
 import type { Columns, Comparison, Facts } from './facts.ts'
@@ -131,37 +131,6 @@ const orders: Comparison = {
     ),
 }
 
-const fillIdOf = ({ marketId, batchId, part, seq }: FillRow): string =>
-  `${marketId}-${batchId}-${part}-${seq}`
-
-const fills: Comparison = {
-  name: 'fills',
-  async stored(tx) {
-    const rows = await tx
-      .selectFrom('fills')
-      .selectAll()
-      .where('status', 'in', ['MATCHED', 'SUBMITTED', 'MINED', 'RETRYING'])
-      .execute()
-    return facts(rows, ({ fill_id }) => fill_id, same)
-  },
-  held: (state) =>
-    facts(state.fills.rows(), fillIdOf, (fill) => ({
-      fill_id: fillIdOf(fill),
-      market_id: fill.marketId,
-      batch_id: fill.batchId,
-      part: fill.part,
-      place: fill.place,
-      order_id: orderIdOf(fill.marketId, fill.accepted),
-      user_id: fill.account,
-      side: fill.side,
-      steps: fill.steps,
-      taker_steps: fill.takerSteps,
-      partial_slot: fill.partialSlot,
-      held: fill.held,
-      status: fill.status,
-    })),
-}
-
 const batches: Comparison = {
   name: 'batches',
   async stored(tx) {
@@ -232,7 +201,6 @@ export const COMPARISONS: readonly Comparison[] = [
   accounts,
   orders,
   positions,
-  fills,
   batches,
   actions,
   markets,

@@ -51,7 +51,7 @@ describe('the writers of the write side', () => {
     ['update accounts a set reserved = 0', 'accounts'],
     ['with x as (UPDATE ONLY positions SET size = 0 returning 1) select', 'positions'],
     ['delete from "session_keys" where true', 'session_keys'],
-    ['truncate read.orders, fills', 'fills'],
+    ['truncate read.orders, batches', 'batches'],
     ['truncate shards, journal cascade', 'shards'],
   ]) {
     it(`when the text is ${JSON.stringify(statement)}, it finds ${table}`, () => {

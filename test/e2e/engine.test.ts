@@ -63,7 +63,7 @@ describe('a complete exchange on an engine', function () {
     for (const process of [indexer, keeper, api]) await process.ready()
     const open = () =>
       db
-        .selectFrom('fills')
+        .selectFrom('read.fills')
         .select('fill_id')
         .where('status', 'in', ['MATCHED', 'SUBMITTED', 'RETRYING'])
         .execute()

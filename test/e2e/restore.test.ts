@@ -65,9 +65,9 @@ describe('an exchange whose database is restored to a point in time', function (
   }
   const settlementsOf = (db: Db) =>
     db
-      .selectFrom('fills')
-      .select('fill_id')
-      .where('status', 'in', ['MATCHED', 'SUBMITTED', 'RETRYING'])
+      .selectFrom('actions')
+      .select('queue_no')
+      .where('status', 'in', ['QUEUED', 'SIGNED', 'SUBMITTED'])
       .execute()
 
   before(async function () {
@@ -106,18 +106,14 @@ describe('an exchange whose database is restored to a point in time', function (
       bob.orders.place({ ...terms, side: 'SHORT' }),
     ])
     // The tables follow the journal: the point is behind the match, and before or beside its settlement.
-    const matched = running()
-      .db.selectFrom('fills')
-      .select('fill_id')
-      .where('market_id', '=', MARKET)
-      .where(
-        'order_id',
-        'in',
-        settledLater.map(({ order }) => order.order_id),
-      )
+    const ids = settledLater.map(({ order }) => order.order_id)
+    const matched = sql`
+      select seq from journal cross join lateral json_array_elements(row -> 'fills') fill
+      where row ->> 'kind' = 'batch_cleared' and fill ->> 'order_id' = any(${ids})
+    `
     await waitFor(
-      () => matched.execute(),
-      ({ length }) => length > 0,
+      () => matched.execute(running().db),
+      ({ rows }) => rows.length > 0,
       { everyMs: 5 },
     )
     const { rows } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(running().db)

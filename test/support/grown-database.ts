@@ -45,10 +45,6 @@ const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, 
     select '${marketId}-' || n, ${marketId}, n, ${first} + n % ${accounts}, u.address, u.address, ${HASH}, ${noise(64)}, n,
       case n % 2 when 0 then 'LONG' else 'SHORT' end, 'LIMIT', 1000, 10, 0, 5, false, 0, 0, 'FILLED', 'FILLED', 10, 0, 1000, 0, n, n + 1
     from generate_series(1, ${orders}) n join users u on u.user_id = ${first} + n % ${accounts};
-  insert into fills (fill_id, market_id, batch_id, part, place, order_id, user_id, side, steps, taker_steps, held, status)
-    select '${marketId}-' || n, ${marketId}, 1 + n % ${actions}, 1, n / ${actions}, '${marketId}-' || n, ${first} + n % ${accounts},
-      case n % 2 when 0 then 'LONG' else 'SHORT' end, 10, 0, 0, 'CONFIRMED'
-    from generate_series(1, ${orders}) n;
   insert into read.orders (order_id, market_id, seq, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger, leverage,
       reduce_only, expiration, status, status_reason, filled, filled_value, reserved, accepted_at, updated_at, arrival, openable,
       held)
@@ -57,8 +53,9 @@ const ordersSql = (marketId: number, { accounts, orders, actions }: GrownSizes, 
     from orders where market_id = ${marketId};
   insert into read.fills (fill_id, market_id, batch_id, part, order_id, user_id, side, price, steps, taker_steps, fee, realized_pnl, status,
       block, matched_at, updated_at, place)
-    select fill_id, market_id, batch_id, part, order_id, user_id, side, 1000, steps, taker_steps, 0, 0, status, batch_id, batch_id, batch_id, place
-    from fills where market_id = ${marketId};
+    select order_id, market_id, 1 + seq % ${actions}, 1, order_id, user_id, side, 1000, 10, 0, 0, 0, 'CONFIRMED', 1 + seq % ${actions},
+      1 + seq % ${actions}, 1 + seq % ${actions}, seq / ${actions}
+    from orders where market_id = ${marketId};
   insert into positions (user_id, market_id, leverage, matched_leverage)
     select user_id, ${marketId}, 5, 5 from accounts where user_id >= ${first} on conflict do nothing;
   insert into read.positions (user_id, market_id, size, entry_notional, folded_margin, leverage, updated_at)
@@ -104,7 +101,7 @@ const faucetSql = (accounts: number, first: number): string => `
 `
 
 const GROWN_TABLES = [
-  ...['orders', 'fills', 'positions', 'read.orders', 'read.fills', 'read.positions', 'read.balances'],
+  ...['orders', 'positions', 'read.orders', 'read.fills', 'read.positions', 'read.balances'],
   ...[
     'batches',
     'batch_inputs',

@@ -6,7 +6,7 @@ import { accountParts } from './accounts.ts'
 import { chainParts } from './chain.ts'
 import { WrittenMark } from './changes.ts'
 import { actions, averages, batches, markets, progress } from './markets.ts'
-import { fills, orders } from './orders.ts'
+import { orders } from './orders.ts'
 import type { TablePart } from './part.ts'
 import { rowStatements } from './rows.ts'
 
@@ -36,7 +36,6 @@ export function createTableWriter(state: ExchangeState): TableWriter {
     accountParts.positions(mark, state),
     orders(mark, state),
     batches(mark, state),
-    fills(mark, state),
     actions(mark, state),
     ...chainParts.map((part) => part(mark, state)),
   ]

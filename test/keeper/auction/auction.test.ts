@@ -5,6 +5,7 @@ import { perpetual } from '../../support/markets.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
+import { matchedFills } from '../support/matched-fills.ts'
 
 describe('the auction of a market', () => {
   let fixture: MarketFixture
@@ -258,12 +259,7 @@ describe('the auction of a market', () => {
       { part: 1, queue_no: 1 },
       { part: 2, queue_no: 2 },
     ])
-    const fills = await fixture.db
-      .selectFrom('fills')
-      .select(['part', 'place'])
-      .orderBy('part')
-      .orderBy('place')
-      .execute()
+    const fills = await matchedFills(fixture.db)
     expect(fills.filter(({ part }) => part === 1)).to.have.length(200)
     expect(fills.filter(({ part }) => part === 2).map(({ place }) => place)).to.deep.equal(
       Array.from({ length: 60 }, (_, at) => at),

@@ -12,6 +12,7 @@ import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { insertLongs, insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
+import { matchedFills } from '../support/matched-fills.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
 const PER_ACCOUNT = 400
@@ -219,7 +220,10 @@ describe('the orders that one step of a market changes', function () {
     await tick()
     expect(await auction.run()).to.equal(1)
     expect((await fixture.orderOf(buy)).settling).to.equal(10)
-    const fills = await fixture.db.selectFrom('fills').select('user_id').orderBy('user_id').execute()
-    expect(fills.map(({ user_id }) => user_id)).to.deep.equal([alice.account, bob.account])
+    const fills = await matchedFills(fixture.db)
+    expect(fills.map(({ account }) => account).sort((a, b) => a - b)).to.deep.equal([
+      alice.account,
+      bob.account,
+    ])
   })
 })

@@ -10,6 +10,7 @@ import { perpetual } from '../../support/markets.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent } from '../support/invariants.ts'
 import { MarketFixture, RULES, SILENT_LOGGER, type Trader } from '../support/market-fixture.ts'
+import { matchedFills } from '../support/matched-fills.ts'
 import { unminePart } from '../support/mine-block.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
@@ -53,8 +54,8 @@ describe('a post-only order and a fork', () => {
     const settling = await fixture.lease('settle:m1')
     await voidFrom(ports, perpetual, settling, { queueNo: queue_no, cause, reverted: null })
   }
-  const takerSteps = (orderId: string) =>
-    fixture.db.selectFrom('fills').select('taker_steps').where('order_id', '=', orderId).execute()
+  const takerSteps = async (orderId: string) =>
+    (await matchedFills(fixture.db)).filter((fill) => fill.orderId === orderId).map((fill) => fill.takerSteps)
 
   it('when only settling, the earlier order still counts; once it is filled, a later order is accepted and a fork makes it the taker', async () => {
     await fixture.place({ by: alice, side: 'SHORT', steps: 20, limit: 1000 })
@@ -68,7 +69,7 @@ describe('a post-only order and a fork', () => {
     await voidAll()
     await fixture.cancel(buy)
     await auction.run()
-    expect(await takerSteps(postOnly)).to.deep.equal([{ taker_steps: 20 }])
+    expect(await takerSteps(postOnly)).to.deep.equal([20])
   })
 
   it('when the same part is mined again after the fork, the post-only order stays in the book and takes nothing', async () => {

@@ -16,6 +16,7 @@ import {
   SILENT_LOGGER,
   type Trader,
 } from '../support/market-fixture.ts'
+import { matchedFills } from '../support/matched-fills.ts'
 import { mineOldestPart } from '../support/mine-part.ts'
 
 type Step =
@@ -156,13 +157,12 @@ class Run {
       .orderBy('queue_no')
       .executeTakeFirst()
     if (action === undefined) return
+    const fills = await matchedFills(fixture.db)
+    const fill = fills.find(({ batchId, part }) => batchId === action.batch_id && part === action.part)
     const order = await fixture.db
-      .selectFrom('fills')
-      .innerJoin('orders', 'orders.order_id', 'fills.order_id')
-      .select(['orders.maker', 'orders.salt'])
-      .where('batch_id', '=', action.batch_id)
-      .where('part', '=', action.part)
-      .limit(1)
+      .selectFrom('orders')
+      .select(['maker', 'salt'])
+      .where('order_id', '=', fill?.orderId as string)
       .executeTakeFirstOrThrow()
     const maker = order.maker as ReturnType<typeof addressOf>
     const culprits: Culprit[] = [

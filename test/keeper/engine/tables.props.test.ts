@@ -64,7 +64,6 @@ describe('tables that follow the engine', () => {
           }
           await tables.catchUp()
           expect(await tables.compare()).to.deep.equal([])
-          await tables.compareEndedFills()
           await tables.compareJournal({ hasBlocks: false })
         }),
       ),

@@ -130,7 +130,6 @@ describe('tables that follow an exchange', () => {
     await storeOpen(busy, position, {})
     expect(await tables.compare()).to.deep.equal([])
     await tables.compareJournal({ hasBlocks: true })
-    await tables.compareEndedFills()
     expect(KINDS.filter((kind) => !busy.kinds.has(kind))).to.deep.equal([])
     await compareChain()
     await compareEvidence()

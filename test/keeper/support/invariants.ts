@@ -10,17 +10,15 @@ import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Steps, UserId } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
 import type { MarketFixture } from './market-fixture.ts'
+import { type MatchedFill, matchedFills } from './matched-fills.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
 export async function expectConsistent(fixture: MarketFixture): Promise<void> {
   const orders = await fixture.orders()
   const accounts = await fixture.db.selectFrom('accounts').selectAll().execute()
   // A block that leaves the chain takes its credits with it, until its parts are mined again.
-  const retried = await fixture.db
-    .selectFrom('fills')
-    .select('fill_id')
-    .where('status', '=', 'RETRYING')
-    .execute()
+  const fills = await matchedFills(fixture.db)
+  const retried = fills.filter(({ status }) => status === 'RETRYING')
   for (const { user_id, free, reserved } of accounts) {
     const own = orders.filter(({ account }) => account === user_id)
     expect(reserved, `reserved of ${user_id}`).to.equal(
@@ -37,16 +35,18 @@ export async function expectConsistent(fixture: MarketFixture): Promise<void> {
     if (isTerminal(order.status)) expect([order.settling, order.held], order.orderId).to.deep.equal([0, 0n])
     expect(isTerminal(order.status)).to.equal(order.endedAt !== null)
   }
-  await expectFillsAddUp(fixture)
+  await expectFillsAddUp(
+    fixture,
+    fills.filter(({ status }) => status !== 'FAILED'),
+  )
   // An order that comes back with its block has its slot, which another may have got meanwhile: it is the first to settle again.
   if (retried.length === 0) await expectSlotsApart(fixture)
 }
 
-async function expectFillsAddUp({ db, spec }: MarketFixture): Promise<void> {
+async function expectFillsAddUp({ db, spec }: MarketFixture, fills: readonly MatchedFill[]): Promise<void> {
   const orders = await db.selectFrom('orders').selectAll().execute()
-  const fills = await db.selectFrom('fills').selectAll().where('status', '<>', 'FAILED').execute()
   for (const order of orders) {
-    const own = fills.filter(({ order_id }) => order_id === order.order_id)
+    const own = fills.filter(({ orderId }) => orderId === order.order_id)
     expect(
       own.reduce((sum, { steps }) => sum + steps, 0),
       order.order_id,

@@ -16,13 +16,13 @@ import type {
   Rate,
   Steps,
   Ticks,
-  UserId,
 } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
 import type { PartKey } from '../../support/rows/actions.ts'
 import { partOf } from '../../support/rows/actions.ts'
 import { toOpenOrder } from '../../support/rows/orders.ts'
 import type { MarketFixture } from './market-fixture.ts'
+import { matchedFills } from './matched-fills.ts'
 import { mineBlock } from './mine-block.ts'
 
 /** The oldest part that is not mined. */
@@ -35,15 +35,10 @@ export async function oldestPart({ db, spec }: MarketFixture) {
 type Action = NonNullable<Awaited<ReturnType<typeof oldestPart>>>
 
 async function fillsOf({ db }: MarketFixture, { market_id, batch_id, part }: Action) {
-  const fills = await db
-    .selectFrom('fills')
-    .selectAll()
-    .where('market_id', '=', market_id)
-    .where('batch_id', '=', batch_id)
-    .where('part', '=', part)
-    .orderBy('place')
-    .execute()
-  const orderIds = fills.map(({ order_id }) => order_id)
+  const fills = (await matchedFills(db)).filter(
+    (fill) => fill.marketId === market_id && fill.batchId === batch_id && fill.part === part,
+  )
+  const orderIds = fills.map(({ orderId }) => orderId)
   const orders = await db
     .selectFrom('orders')
     .selectAll()
@@ -51,11 +46,11 @@ async function fillsOf({ db }: MarketFixture, { market_id, batch_id, part }: Act
     .execute()
   const byId = new Map(orders.map((row) => [row.order_id, toOpenOrder(row)]))
   return fills.map((fill) => ({
-    account: fill.user_id as UserId,
-    order: byId.get(fill.order_id) as ReturnType<typeof toOpenOrder>,
-    steps: fill.steps as Steps,
-    taker: fill.taker_steps as Steps,
-    slot: fill.partial_slot,
+    account: fill.account,
+    order: byId.get(fill.orderId) as ReturnType<typeof toOpenOrder>,
+    steps: fill.steps,
+    taker: fill.takerSteps,
+    slot: fill.partialSlot,
   }))
 }
 

@@ -171,31 +171,6 @@ export class WrittenTables {
       })
   }
 
-  /** Fills that have left the state have the last status that the rows state of them. */
-  async compareEndedFills(): Promise<void> {
-    const groups = await readGroups(this.pool, 0, 100_000)
-    const ended = new Map<string, string>()
-    const inPart = new Map<string, string[]>()
-    for (const { shard, row } of groups.flatMap(({ rows }) => rows as Entry[])) {
-      if (row.kind === 'batch_cleared')
-        for (const { fill_id, part } of row.fills) {
-          const key = `${shard}-${row.batch_id}-${part}`
-          inPart.set(key, [...(inPart.get(key) ?? []), fill_id])
-        }
-      if (row.kind === 'batch_voided') for (const { fill_id } of row.fills) ended.set(fill_id, 'FAILED')
-      if (row.kind === 'part_settled') for (const { fill_id } of row.fills) ended.delete(fill_id)
-      if (row.kind === 'part_confirmed')
-        for (const fillId of inPart.get(`${shard}-${row.batch_id}-${row.part}`) ?? [])
-          ended.set(fillId, 'CONFIRMED')
-    }
-    const stored = await this.db
-      .selectFrom('fills')
-      .select(['fill_id', 'status'])
-      .where('status', 'in', ['CONFIRMED', 'FAILED'])
-      .execute()
-    expect(new Map(stored.map(({ fill_id, status }) => [fill_id, status]))).to.deep.equal(ended)
-  }
-
   /** The rows of today's journal are those of the groups. Without rows about blocks, their fold has the state's digest. */
   async compareJournal({ hasBlocks }: { readonly hasBlocks: boolean }): Promise<void> {
     const groups = (await readGroups(this.pool, 0, 100_000)) as StoredGroup[]
