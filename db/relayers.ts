@@ -122,14 +122,18 @@ export async function storeTransactions(
     .execute()
 }
 
-/** The engine has accepted these transactions: they may be sent. */
-export async function acceptTransactions(db: Db, hashes: readonly string[]): Promise<void> {
-  if (hashes.length === 0) return
-  await db
+/** The engine has accepted these transactions: they may be sent. Returns those of which this was not known. */
+export async function acceptTransactions(
+  db: Db,
+  hashes: readonly string[],
+): Promise<TransactionRow[]> {
+  if (hashes.length === 0) return []
+  return db
     .updateTable('relayer_transactions')
     .set({ status: 'SIGNED' })
     .where('tx_hash', '=', anyOf('text', hashes))
     .where('status', '=', constant('STORED'))
+    .returningAll()
     .execute()
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Db } from '../../db/client.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
+import { pipelined, together } from '../../db/pipeline.ts'
 import { acceptTransactions, type NewTransaction, storeTransactions } from '../../db/relayers.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { ask, type Engine } from '../engine/link/engine.ts'
@@ -28,10 +29,11 @@ export const storeBytes = (
   fence: Fence,
   transactions: readonly NewTransaction[],
 ): Promise<void> =>
-  db.transaction().execute(async (tx) => {
-    await checkFence(tx, fence)
-    await storeTransactions(tx, lane, transactions)
-  })
+  db.transaction().execute((opened) =>
+    pipelined(opened, async (tx) => {
+      await together([checkFence(tx, fence), storeTransactions(tx, lane, transactions)])
+    }),
+  )
 
 export interface Attempt {
   /** The action that the transaction is the first one of; null: another transaction. */
@@ -68,12 +70,14 @@ export async function acceptBytes(
     throw new BytesRefused(
       `the engine accepts no transaction with nonce ${nonce} of ${relayer}: ${answer.kind}`,
     )
-  await acceptTransactions(db, [answer.hash])
-  const row = await db
-    .selectFrom('relayer_transactions')
-    .selectAll()
-    .where('tx_hash', '=', answer.hash)
-    .executeTakeFirst()
+  const [accepted] = await acceptTransactions(db, [answer.hash])
+  const row =
+    accepted ??
+    (await db
+      .selectFrom('relayer_transactions')
+      .selectAll()
+      .where('tx_hash', '=', answer.hash)
+      .executeTakeFirst())
   if (row === undefined)
     throw new BytesRefused(`the bytes of ${answer.hash}, accepted with nonce ${nonce}, are not stored`)
   return toTransaction(row)
