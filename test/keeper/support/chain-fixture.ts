@@ -385,7 +385,7 @@ export class SettlementFixture {
   }
 
   /** Looks, with the indexer following, until nothing of the market is unsettled. */
-  async settleAll(fence: Fence, limitMs = 10_000): Promise<void> {
+  async settleAll(fence: Fence, limitMs = 60_000): Promise<void> {
     const deadline = Date.now() + limitMs
     for (;;) {
       await this.step(fence)
