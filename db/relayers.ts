@@ -123,10 +123,7 @@ export async function storeTransactions(
 }
 
 /** The engine has accepted these transactions: they may be sent. Returns those of which this was not known. */
-export async function acceptTransactions(
-  db: Db,
-  hashes: readonly string[],
-): Promise<TransactionRow[]> {
+export async function acceptTransactions(db: Db, hashes: readonly string[]): Promise<TransactionRow[]> {
   if (hashes.length === 0) return []
   return db
     .updateTable('relayer_transactions')

@@ -68,34 +68,4 @@ describe('migrations', () => {
     expect(applied.every(({ executedAt }) => executedAt !== undefined)).to.equal(true)
     for (const other of others) await other.close()
   })
-
-  it('when a journal and a read model of an earlier schema are migrated and taken back, the events are the same each time', async () => {
-    await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
-    await createMigrator(test.db).migrateTo('0008-event-arrival')
-    await sql`
-      insert into shards (shard) values ('m1');
-      insert into shard_log (shard, seq, row) values ('m1', 1, '{"kind": "order_placed"}');
-      insert into read.orders (order_id, market_id, seq, user_id, maker, signer, hash, salt, side, type, price, quantity, trigger,
-        leverage, reduce_only, expiration, status, reserved, accepted_at, updated_at)
-      values ('1-1', 1, 1, 7, 'm', 's', 'h1', 1, 'LONG', 'LIMIT', 10, 5, 0, 2, false, 0, 'CANCELLED', 0, 100, 102),
-        ('1-2', 1, 2, 7, 'm', 's', 'h2', 2, 'LONG', 'STOP_LIMIT', 10, 5, 9, 2, false, 0, 'PENDING_TRIGGER', 0, 101, 101);
-      insert into read.order_events (shard, seq, place, order_id, user_id, kind, details, at) values
-        ('m1', 1, 0, '1-1', 7, 'CREATED', '{"status": "OPEN"}', 100),
-        ('m1', 2, 0, '1-2', 7, 'CREATED', '{"status": "PENDING_TRIGGER"}', 101),
-        ('m1', 3, 0, '1-1', 7, 'CANCELLED', '{"reason": "USER_CANCELLED", "note": null}', 102)
-    `.execute(test.db)
-    const events = async () =>
-      (await sql`select * from read.order_events order by arrival`.execute(test.db)).rows
-    const rowsOf = async (table: string) =>
-      (await sql`select * from ${sql.table(table)}`.execute(test.db)).rows
-    const [before, logged] = [await events(), await rowsOf('shard_log')]
-    expect(before).to.have.length(3)
-    await migrate(test.db)
-    expect(await events()).to.deep.equal(before)
-    expect(await rowsOf('journal')).to.deep.equal(logged)
-    const { error } = await createMigrator(test.db).migrateTo('0008-event-arrival')
-    expect(error).to.equal(undefined)
-    expect(await events()).to.deep.equal(before)
-    expect(await rowsOf('shard_log')).to.deep.equal(logged)
-  })
 })

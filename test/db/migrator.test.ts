@@ -103,6 +103,24 @@ describe('the schema of the database', function () {
       .and.to.include('start a version of the process')
   })
 
+  it('when the database is of a version before the first release, process and migrate command refuse and name --fresh', async () => {
+    const old = connect(await emptyDatabase())
+    await sql`
+      create table kysely_migration (name text primary key, timestamp text not null);
+      insert into kysely_migration values ('0096-restored-databases', '2026-01-01')
+    `.execute(old.db)
+    expect(await messageOf(checkSchema(old.db)))
+      .to.include('has schema 0096-restored-databases')
+      .and.to.include('npm start -- --fresh')
+    const { code, output } = await run(['cli/main.ts', 'db', 'migrate'], old.url)
+    expect(code).to.equal(1)
+    expect(output).to.include('npm start -- --fresh')
+    const { rows } =
+      await sql`select count(*)::int as count from pg_tables where schemaname = 'public'`.execute(old.db)
+    expect(rows).to.deep.equal([{ count: 1 }])
+    await old.close()
+  })
+
   it('when DATABASE_URL is missing, the migrate command exits with 1 and names the variable', async () => {
     const { code, output } = await run(['cli/main.ts', 'db', 'migrate'], '')
     expect(code).to.equal(1)
@@ -166,10 +184,12 @@ describe('the migrations on a managed server, whose owner may create roles and i
 
   it('when another database of the server uses the roles, taking the migration back keeps them', async () => {
     await admin.query('create database other owner managed')
-    const other = connect(test.url.replace(/managed$/, 'other'))
+    const url = new URL(test.url)
+    url.pathname = '/other'
+    const other = connect(url.href)
     await migrate(other.db)
     await other.close()
-    const { error } = await createMigrator(test.db).migrateTo(PREVIOUS)
+    const { error } = await createMigrator(test.db).migrateTo(NO_MIGRATIONS)
     expect(error).to.equal(undefined)
     expect(await roles()).to.have.length(4)
     await migrate(test.db)
