@@ -1,4 +1,4 @@
-/** Lists a deployed market: from then on it has a state, and its orders are accepted once it has an oracle price. */
+/** Lists a deployed market. From then on it has a state; it accepts orders once it has an oracle price. */
 import type { MarketSpec } from '../../../market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../../market/price-protection.ts'
 import { toStoredSpec } from '../../../market/stored-spec.ts'
@@ -9,7 +9,7 @@ export interface ListMarketCommand {
   readonly spec: MarketSpec
 }
 
-/** `isNew`: false if the market was listed before; then nothing changes. */
+/** `isNew`: false if the market was listed before; nothing changes then. */
 export interface Listed {
   readonly isNew: boolean
 }
