@@ -76,7 +76,7 @@ export interface Protection {
   readonly level: Ticks | null
   /**
    * Reference price R.
-   * It is the oracle price if `level` is null, and for a liquidation order if R would be worse for it.
+   * It is the oracle price if `level` is null, and for a forced order if R would be worse for it.
    */
   readonly reference: Price
   /**

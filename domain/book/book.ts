@@ -35,16 +35,16 @@ export interface RestingOrder {
    * filled there.
    */
   readonly unused?: Steps
-  /** True for a liquidation order: reduce-only, market type, unsigned. */
+  /** True for a forced order: reduce-only, market type, unsigned. */
   readonly forced: boolean
   /** True for a conditional order that its trigger turned into a market or limit order. */
   readonly triggered: boolean
   /**
-   * Number of batches that left a liquidation order unfilled. Each batch widens its price protection; 0 for
+   * Number of batches that left a forced order unfilled. Each batch widens its price protection; 0 for
    * other orders.
    */
   readonly widenings: number
-  /** Opening steps that the reservation covers; 0 for reduce-only and liquidation orders. */
+  /** Opening steps that the reservation covers; 0 for reduce-only and forced orders. */
   readonly openable: Steps
   /** Price of the reservation; 0 if nothing is reserved. */
   readonly reservedPrice: Ticks
