@@ -33,7 +33,7 @@ export interface SettlementFill {
  */
 export interface ForcedFill {
   readonly account: Address
-  /** Number of the liquidation order. It replaces the salt in the record and changes no salt state. */
+  /** Number of the forced order. It replaces the salt in the record and changes no salt state. */
   readonly number: bigint
   readonly side: Side
   readonly fill: Steps
@@ -65,9 +65,9 @@ export interface SettlementPart {
 /** One order's share of a settled part, as decoded from the event. */
 export interface SettledFill {
   readonly maker: Address
-  /** Salt of the order, or number of the liquidation order. */
+  /** Salt of the order, or number of the forced order. */
   readonly salt: bigint
-  /** True for a liquidation order, which no trader signs. */
+  /** True for a forced order, which no trader signs. */
   readonly isForced: boolean
   readonly side: Side
   readonly reduceOnly: boolean
