@@ -125,7 +125,7 @@ export interface FillSettled {
   readonly matched: boolean
   readonly order_id: string
   /**
-   * True for a liquidation order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`.
+   * True for a forced order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`.
    */
   readonly forced?: true
   readonly user_id: number

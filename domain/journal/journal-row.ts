@@ -60,11 +60,11 @@ export interface OrderPlaced {
   readonly openable: number
   readonly reserved: Wei
   readonly reserved_price: number
-  /** A liquidation order: reduce-only, market type, without a trader's signature. */
+  /** A forced order: reduce-only, market type, without a trader's signature. */
   readonly forced?: true
   /** Label that the trader assigned to the order. */
   readonly client_order_id?: string
-  /** Absent for liquidation orders, which no trader signs. */
+  /** Absent for forced orders, which no trader signs. */
   readonly signature?: string
   /** This and the next three fields exist from version 2 on. Absent for `gtc`. */
   readonly time_in_force?: TimeInForce
