@@ -1,4 +1,4 @@
-/** The Prometheus registry of a process, and its instruments in short form. */
+/** Prometheus registry of a process, with short constructors for its instruments. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { droppedLogLines } from './logger.ts'
 
@@ -18,7 +18,7 @@ export interface Instruments {
   ): Histogram<Label>
 }
 
-/** A registry that already carries the default metrics of Node.js. */
+/** Creates a registry that includes the default metrics of Node.js. */
 export function createRegistry(): { readonly registry: Registry; readonly instruments: Instruments } {
   const registry = new Registry()
   const registers = [registry]
