@@ -65,7 +65,7 @@ export type PlacedOrder = Amounts<
     readonly symbol: string
     readonly user_id: number
     readonly maker: string
-    /** Null for a liquidation order, which no trader signs. */
+    /** Null for a forced order, which no trader signs. */
     readonly signer: string | null
     readonly side: Side
     readonly order_type: OrderType
@@ -82,7 +82,7 @@ export type PlacedOrder = Amounts<
     /** Id of the replaced order; null for a placement. */
     readonly replaces: string | null
     readonly builder: string | null
-    /** True for a liquidation order. It cannot be cancelled. */
+    /** True for a forced order. It cannot be cancelled. */
     readonly forced: boolean
     readonly expiration_seconds: number
     readonly salt: string
@@ -102,7 +102,7 @@ export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
     readonly part: number
     readonly action_id: number | null
     readonly side: Side
-    /** True for a fill of a liquidation order. */
+    /** True for a fill of a forced order. */
     readonly forced: boolean
     readonly status: FillStatus
     readonly tx_hash: string | null
