@@ -89,7 +89,7 @@ export function reportsOf(
   return [index, { feed: 'session', report: { price: BigInt(endsAt) as Price, observedAt, signatures } }]
 }
 
-/** Accounts whose position the action may change; for a part, the makers of its fills. */
+/** Accounts with a position that the action may change; for a part, the makers of its fills. */
 export function touchedAccounts(action: SingleAction): readonly Address[] {
   switch (action.kind) {
     case 'inherit_position':

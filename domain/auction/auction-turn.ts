@@ -111,7 +111,7 @@ export function deferredBy(
   return deferBeyond(bound, sideChanges(decision, live), deferrals)
 }
 
-/** The writable result, and the accounts whose funds it needs. */
+/** The writable result, and the accounts with funds that the result needs. */
 export function resolvedOutcome(
   live: LiveBook,
   due: readonly Cancel[],

@@ -328,7 +328,7 @@ function closingOrders(
     })
 }
 
-/** Removes and returns the reduce-only orders whose position the batch closes or turns. */
+/** Removes and returns the reduce-only orders of positions that the batch closes or turns. */
 function leavingOrders(
   { spec, batchId, decision }: BatchPlanInput,
   changes: OrderChanges,

@@ -24,7 +24,7 @@ export interface MatchedBatch {
   readonly parts: readonly Part[]
   /** Positions after the batch, for every account with a fill. */
   readonly positions: ReadonlyMap<UserId, Position>
-  /** Closings, for every account whose position the batch closes or turns. */
+  /** Position closings and flips of the batch, by account. */
   readonly closings: ReadonlyMap<UserId, BatchClosing>
 }
 
@@ -58,8 +58,7 @@ export interface MatchRefusal {
 
 /**
  * Applies a clearing to the matched positions with the contract's rules, part by part.
- * It refuses with every order that the contract would reject. The caller clears again without these orders,
- * so that every matched fill can settle.
+ * It returns every order that the contract would reject; the caller clears again without them.
  */
 export function matchBatch(
   terms: MatchTerms,
@@ -184,9 +183,8 @@ export function clearAndMatch(input: BatchInput): BatchOutcome {
 }
 
 /**
- * Clears the book in mode cancel-only: the contract accepts only steps that close a position in liquidation
- * on at least one side.
- * Null if the book has no forced order. The side with more steps is tried first, then the other side.
+ * Clears the book in mode cancel-only, in which one side of every step must be a forced order. Null without forced orders.
+ * The side with more steps is tried first, then the other side.
  */
 export function clearForced(input: BatchInput): BatchOutcome | null {
   const stepsOn = (side: Side): number =>

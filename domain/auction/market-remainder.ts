@@ -107,9 +107,10 @@ class RemainderReasons {
   }
 
   /**
-   * `PRICE_PROTECTION` if, without protections, an unfilled share would have reached more volume.
-   * It would have reached the clearing price, or a better matching quote of another account beyond it.
-   * `MARKET_REMAINDER` otherwise: the order's side was larger than the opposite side.
+   * Reason of a remainder.
+   * `PRICE_PROTECTION`: without protections, an unfilled share would have reached the clearing price, or a further
+   * quote of another account with which the batch would have matched more.
+   * `MARKET_REMAINDER` otherwise: the order's side was larger than the volume that it could meet.
    */
   reasonOf(entry: BatchEntry): 'PRICE_PROTECTION' | 'MARKET_REMAINDER' {
     const { order } = entry.bounded

@@ -15,9 +15,7 @@ export interface MarketSnapshot {
   readonly head: Seq
   /** Parameters, mode, close and fees, with announced changes. */
   readonly terms: MarketTerms
-  /**
-   * Last account whose reservations have been recomputed at a new taker rate; null if no recomputation runs.
-   */
+  /** Progress of a recomputation of reservations: the last finished account; null if none runs. */
   readonly reservingAfter: UserId | null
   readonly lastBatchId: number
   /** Journal head in the auction of the last batch; 0 if there is none. */
@@ -37,7 +35,7 @@ export interface MarketSnapshot {
   /** The latest report of the market's session feed. */
   readonly session: SessionReport | null
   /**
-   * Accounts whose positions may change by a queued inheritance, a queued deleveraging or an adjustment in flight.
+   * Accounts with positions that a queued inheritance, a queued deleveraging or an adjustment in flight may change.
    */
   readonly touched: ReadonlySet<UserId>
   /** Largest amount that adjustments in flight take out of the market's pool. */

@@ -47,8 +47,8 @@ export class OpeningMargins {
     if (side === 'LONG' || this.#isBinary || openable === 0) return openable
     if (reservedPrice >= this.#band.hi) return openable
     if (type === 'LIMIT') {
-      // The margin depends only on the limit; the fee has risen with the upper band edge. If the missing fee
-      // of all steps is below the margin of one step, exactly one step is not covered.
+      // The margin depends only on the limit; the fee has risen with the upper band edge. If the reservation
+      // lacks less than the margin of one step, it covers all steps but one.
       const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(reservedPrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
       if (missing > 0 && missing * ERROR_FACTOR < step) return (openable - 1) as Steps

@@ -53,8 +53,7 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
 }
 
 /**
- * Whether a batch whose fills leave these orders in this state fits one part. Equals
- * `splitIntoParts(…).length === 1`, but needs no pairs.
+ * Whether a batch with these filled orders fits one part. Equals `splitIntoParts(…).length === 1`, but needs no pairs.
  */
 export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining' | 'unused'>[]): boolean {
   if (filled.length > MAX_PART_ORDERS) return false

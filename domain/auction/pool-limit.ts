@@ -1,7 +1,7 @@
 /**
- * Bounds a batch's payouts by the market's pool.
- * The pool is the sum of all equities, so the negative equity of some accounts is missing when others close. For example,
- * equities of +100 and -20 leave a pool of 80. The contract rejects a part that would overdraw the pool.
+ * Bounds a batch's payouts by the market's pool. The contract rejects a part that would overdraw the pool.
+ * The pool is the sum of all equities, so negative equities reduce it: equities of +100 and -20 leave a pool
+ * of 80, and the first account cannot close in full.
  */
 
 import type { RestingOrder } from '../book/book.ts'

@@ -93,7 +93,7 @@ export class MarketBook extends LiveBook {
     return this.#ids.get(seq) ?? orderIdOf(this.#spec.marketId, seq)
   }
 
-  /** Accounts whose matched position has changed since the last call. Clears the set. */
+  /** Accounts with a matched position that changed since the last call. Clears the set. */
   drainChangedAccounts(): ReadonlySet<UserId> {
     const changed = this.#changedAccounts
     this.#changedAccounts = new Set()
@@ -101,7 +101,7 @@ export class MarketBook extends LiveBook {
   }
 
   /**
-   * Accounts whose orders are out of the book until `insertAll` returns them. Clears the set.
+   * Stale accounts: their orders are out of the book until `insertAll` returns them. Clears the set.
    * An account becomes stale if a row returns orders to the book that only the orders table has.
    */
   drainStaleAccounts(): ReadonlySet<UserId> {
@@ -265,8 +265,8 @@ export class MarketBook extends LiveBook {
 }
 
 /**
- * Opening steps of a fill, derived from its held amount; exact if the held amount is the fill's share of the reservation.
- * If more is held, `reservation_changed` or the order's end follows in the same transaction.
+ * Opening steps of a fill, from its held amount; exact if that is the fill's share of the reservation.
+ * If more is held, `reservation_changed` or the order's end follows.
  */
 function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   if (held === 0n) return 0 as Steps

@@ -16,9 +16,9 @@ interface Page<V> {
 export const keyOfAccount = (account: UserId): Seq => account as number as Seq
 
 /**
- * A map by seq that rehashes rarely.
- * A plain map of a million orders rehashes for about 0.1 s whenever enough keys have been inserted and
- * removed. This map stores pages of seqs, so its inner map changes far less often.
+ * A map by seq in pages.
+ * A plain map of a million orders stops for about 0.1 s at each rehash after enough inserts and removals; the
+ * inner map of pages changes far less often.
  */
 export class SeqMap<V> {
   readonly #pages = new Map<number, Page<V>>()

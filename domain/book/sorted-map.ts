@@ -1,4 +1,4 @@
-/** A map whose keys can be iterated in ascending order. Keys are finite numbers. */
+/** A map that iterates its keys in ascending order. Keys are finite numbers. */
 import { lowerBound } from './lower-bound.ts'
 
 /**

@@ -44,7 +44,7 @@ export const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map
 
 export const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
 
-/** Accounts whose position or free balance changes. */
+/** Accounts with a changed position or free balance. */
 export function movedAccounts(fact: PositionMoveFact): Address[] {
   switch (fact.kind) {
     case 'position_inherited':
@@ -58,7 +58,7 @@ export function movedAccounts(fact: PositionMoveFact): Address[] {
   }
 }
 
-/** Accounts whose balance or position changes; each becomes a user. */
+/** Accounts with a changed balance or position; each becomes a user. */
 export function accountsOf(fact: ChainFact): Address[] {
   if (fact.kind === 'ledger_moved') return [fact.account]
   if (moves(fact)) return movedAccounts(fact)

@@ -59,7 +59,7 @@ export class EndedOrders {
     this.#count(marketId, account, -1)
     const ended = this.#markets.get(marketId) ?? []
     let at = placeOf(ended, endedSeq)
-    // One row ends several orders.
+    // One row can end several orders, so the search continues by acceptance sequence.
     while (ended[at]?.accepted !== accepted) at++
     ended.splice(at, 1)
   }

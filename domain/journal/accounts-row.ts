@@ -53,9 +53,8 @@ export interface SessionKeyState {
 }
 
 /**
- * Last row of a command over several shards, with the sequence that each shard had reached.
- * Projections apply it once every shard has reached its sequence, so its sequence in `accounts` is a bookmark
- * for the whole command.
+ * Last row of a command over several shards, with the sequence of each shard.
+ * Projections wait for these sequences, so the row's own sequence is a bookmark for the whole command.
  */
 export interface CommandSpanned {
   readonly kind: 'command_spanned'

@@ -126,7 +126,7 @@ export interface ActionDropped {
   readonly queue_no: number
   readonly reason: string
   readonly at: number
-  /** Accounts in queued parts whose matched positions were recomputed without the action. */
+  /** Accounts in queued parts with matched positions that were recomputed without the action. */
   readonly rematched: readonly number[]
   /** Recomputed positions of these accounts. */
   readonly matched?: readonly MatchedPosition[]

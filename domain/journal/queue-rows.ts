@@ -10,7 +10,7 @@ export interface ActionQueued {
   readonly queue_no: number
   readonly action: SingleKind
   readonly payload: StoredPayload
-  /** Accounts whose positions it may change, ascending. */
+  /** Accounts with positions that the action may change, ascending. */
   readonly touches: readonly number[]
   readonly as_of: number
 }
@@ -72,7 +72,8 @@ export interface BatchIdAdopted {
 }
 
 /**
- * The chain mined the part of a queued action whose signature a restore has lost. The row `part_settled` follows.
+ * The chain mined the part of a queued action after a restore had lost the action's signature. The row
+ * `part_settled` follows.
  */
 export interface PartAdopted {
   readonly kind: 'part_adopted'

@@ -38,7 +38,7 @@ export interface FiredSwitch {
 /** Due switches were disarmed. */
 export interface SwitchesFired {
   readonly kind: 'switches_fired'
-  /** Accounts whose orders placed until that time must be cancelled. */
+  /** Accounts with the times of their fired switches; orders placed until then must be cancelled. */
   readonly fired: readonly FiredSwitch[]
   /** Accounts with a due account switch. */
   readonly accounts: readonly number[]

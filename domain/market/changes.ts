@@ -1,7 +1,6 @@
 /**
- * A market's parameters and mode on its contract, with announced changes, and the changes in force for an
- * action at a given time.
- * Twin of `changed` in the contract's ActionLib and of the announcements in its ChangeLib.
+ * A market's on-chain parameters and mode with announced changes, and the changes in force at a given time.
+ * Twin of `changed` in ActionLib and of the announcements in ChangeLib.
  */
 import { type Closing, modeAt } from '../risk/ending.ts'
 import type { Millis } from '../units.ts'

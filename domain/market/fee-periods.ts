@@ -1,6 +1,6 @@
 /**
- * Fee periods: spans in which a market charges lower rates than the highest that its contract allows, for example none.
- * Periods are stored off chain; the operator chooses each batch's rates up to the highest.
+ * Fee periods: spans in which a market charges less than the highest rates of its contract.
+ * They are stored off chain, because the operator chooses each batch's rates up to the highest.
  */
 import { type Millis, minOf, type Rate } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'

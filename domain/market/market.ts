@@ -133,8 +133,8 @@ const MAX_FEE = 50_000n * MILLIONTH
 const MAX_FUNDING_CAP = 40_000n * MILLIONTH
 
 /**
- * The tick divides 1 and is a multiple of 1e-6: p(1-p) is then whole millionths at 18 decimals, and p(1-p) ×
- * coefficient does not round. tick² × step × 1e-6 is whole wei: the product with the quantity does not round.
+ * p(1-p) × coefficient does not round, because the tick divides 1 and is a multiple of 1e-6.
+ * Its product with the quantity does not round, because tick² × step × 1e-6 is whole wei.
  */
 const isBinaryGrid = ({ tick, step }: MarketSpec): boolean =>
   tick < ONE && ONE % tick === 0n && tick % MILLIONTH === 0n && (tick * tick * step) % 10n ** 42n === 0n

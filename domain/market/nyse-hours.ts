@@ -1,7 +1,6 @@
 /**
- * Regular hours of the New York Stock Exchange by rule: holidays and early closes since 2022, the first year
- * with Juneteenth.
- * A closure that no rule predicts is an exception of the calendar (`trading-calendar.ts`).
+ * Regular hours of the New York Stock Exchange since 2022: holidays and early closes by rule.
+ * Other closures are exceptions of the calendar (`trading-calendar.ts`).
  */
 import type { Day } from '../units.ts'
 import {

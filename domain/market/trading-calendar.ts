@@ -1,7 +1,6 @@
 /**
  * Trading sessions: the times at which the underlying's exchange is open.
- * In a market with a calendar, funding accrues only during sessions. Between sessions its index feed repeats
- * the last regular price.
+ * Funding accrues only during sessions; between sessions the index feed repeats the last regular price.
  */
 import { type Day, type Millis, maxOf, minOf } from '../units.ts'
 import { plusDays } from './civil-day.ts'

@@ -1,7 +1,6 @@
 /**
  * Estimates an order's fill, position and margin by clearing the next batch over the resting orders.
- * The estimate ignores orders that arrive before that batch, and the margin requirements of the resting
- * orders' accounts.
+ * Later orders and the resting accounts' margin requirements are ignored.
  */
 import { clear } from '../auction/auction.ts'
 import type { Protection } from '../auction/clearing.ts'

@@ -29,7 +29,9 @@ export interface BookOrder {
   readonly openable: Steps
 }
 
-/** Sequence in which orders at one limit use the position. */
+/**
+ * Sorts orders at one limit in the sequence in which they use the position: reduce-only first, then by seq.
+ */
 export const reduceOnlyFirst = (
   a: Pick<BookOrder, 'reduceOnly' | 'seq'>,
   b: Pick<BookOrder, 'reduceOnly' | 'seq'>,
@@ -56,6 +58,8 @@ export function executableSteps(size: Steps, orders: readonly BookOrder[]): Map<
   return steps
 }
 
-/** Each side from the best limit on. A position is against one side only, so the sides may mix. */
+/**
+ * Sorts each side from its best limit on. Both sides may mix, because the position can only be used by orders on one side.
+ */
 const byPriority = (orders: readonly BookOrder[]): BookOrder[] =>
   orders.toSorted((a, b) => signOf(b.side) * b.limit - signOf(a.side) * a.limit || reduceOnlyFirst(a, b))

@@ -220,10 +220,8 @@ export interface RecoveredOrder {
 export type OrderVerifier = (order: Order, signature: string) => Verdict<RecoveredOrder, SignatureRefusal>
 
 /**
- * Creates a market's signature check: five keccak permutations and one recovery per order, with reused
- * buffers.
- * It refuses a recovered zero address. It cannot detect a wrong field: the signature then recovers another
- * address.
+ * Creates a market's signature check: five keccak permutations and one recovery per order. It refuses the zero address.
+ * A wrong field is not detected here: the signature recovers another address.
  */
 export function orderVerifier(spec: SigningTerms, keccak: Keccak, recover: Recover): OrderVerifier {
   const hasher = orderHasher(spec, keccak)

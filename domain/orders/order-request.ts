@@ -75,9 +75,8 @@ type FormRefusal = OrderRefusal<FormCode>
 export const MAX_EXPIRATION = 2 ** 40 - 1
 
 /**
- * The order in ticks and steps, ready to be hashed.
- * Checks run in `FormCode` order and stop at the first refusal. `admit` checks the minimum size, because a
- * full close of the account's position is exempt from it.
+ * The order in ticks and steps. Checks run in `FormCode` order and stop at the first refusal.
+ * `admit` checks the minimum size, because a full close is exempt from it.
  */
 export function toOrder(spec: MarketSpec, request: OrderRequest): Verdict<Order, FormRefusal> {
   const refusal =

@@ -22,9 +22,9 @@ export interface RecomputedReservations {
 }
 
 /**
- * New reservations for an account's open and waiting orders in a market where its matched position is now `size`.
- * `before`: the earlier reservations of these orders, included in `funds.reserved`. If the account cannot pay for all orders,
- * the newest are cancelled.
+ * New reservations for an account's open and waiting orders in a market, after its matched position became `size`.
+ * `before`: earlier reservations of these orders, included in `funds.reserved`. If the account cannot pay for all orders, the
+ * newest are cancelled.
  */
 export function recomputeReservations(
   spec: MarketSpec,

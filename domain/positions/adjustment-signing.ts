@@ -33,7 +33,7 @@ export const adjust = (spec: MarketSpec, position: Position, adjustment: Adjustm
 
 /**
  * Twin of the modes in `ActionLib.ALLOWED`.
- * An addition needs a market with unsettled positions; every other adjustment needs a trading market.
+ * An addition is possible in every mode except `settled`; every other adjustment only in `open` and `cancel_only`.
  */
 export function mayAdjust(mode: MarketMode, adjustment: Adjustment): boolean {
   if (mode === 'open' || mode === 'cancel_only') return true

@@ -100,9 +100,8 @@ function maximumLoss(spec: MarketSpec, { size, entryNotional }: Position): bigin
 }
 
 /**
- * Maximum removal in wei, rounded down.
- * The ratio stays at or above IMR and 1 / leverage. Margin stays at or above zero, so unrealised profit is
- * never paid out. A fully collateralised binary position stays fully collateralised.
+ * Maximum removal in wei, rounded down. The ratio stays at or above IMR and 1 / leverage.
+ * Margin stays at or above zero: unrealised profit is never paid out. Full collateral stays full.
  */
 export function maxRemovable(
   spec: MarketSpec,

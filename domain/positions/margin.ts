@@ -1,7 +1,6 @@
 /**
- * Computes equity and margin ratios at the oracle price, and compares them with the requirements.
- * Ratios are compared by cross-multiplication, so that rounding never decides a liquidation. Twin of the
- * contract's MarginLib.
+ * Computes equity and margin ratios at the oracle price. Twin of the contract's MarginLib.
+ * Ratios are compared by cross-multiplication, so that rounding never decides a liquidation.
  */
 import { type MarketSpec, notionalAt, oneInTicks, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'

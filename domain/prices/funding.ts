@@ -63,9 +63,8 @@ export const NO_RATE: FundingRate = {
 }
 
 /**
- * Index after accruing `running` between `from` and `to`: rate × overlap with its validity / 1 h, rounded
- * towards zero.
- * Accrual in n intervals instead of one loses at most n - 1 wei per quantity step, and never gains.
+ * Index after accruing `running` from `from` to `to`: rate × overlap with its validity / 1 h, rounded towards zero.
+ * Accrual in n intervals loses at most n - 1 wei per step.
  */
 export function accrue(index: FundingIndex, running: FundingRate, from: Millis, to: Millis): FundingIndex {
   const overlap = minOf(to, running.validUntil) - maxOf(from, running.validFrom)

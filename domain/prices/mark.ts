@@ -108,11 +108,9 @@ export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): M
 }
 
 /**
- * The mark price, clamped to the band: the median of three prices.
- * 1. Oracle price + basis.
- * 2. The median of best buy, best sell and a recent clearing price.
- * 3. The oracle price.
- * Without usable quotes it is the oracle price.
+ * The mark price in the band: the median of oracle price + basis, the book price and the oracle price.
+ * Book price: the median of best buy, best sell and a recent clearing price.
+ * Without usable quotes, the mark is the oracle price.
  */
 export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
   const { spec, oracle, best, last, now } = input

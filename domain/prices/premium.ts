@@ -14,9 +14,8 @@ import { type BookQuotes, quotesOf } from './mark.ts'
 const IMPACT_MARGIN = (500n * ONE) as Quote
 
 /**
- * Notional of the market orders that a sample simulates, at least the smallest order.
- * By default it is the notional that 500 USDM of margin opens at IMR, for example 10,000 USDM at an IMR of 5
- * %. The operator may set another value.
+ * Notional that a sample simulates, at least the smallest order.
+ * Default: the notional that 500 USDM open at IMR, for example 10,000 USDM at 5 %. The operator may set another value.
  */
 export function impactNotional(spec: MarketSpec, oracle: Price, set: Quote | null): Quote {
   const smallest = ((BigInt(spec.minQuantity) * spec.step * oracle) / ONE) as Quote
@@ -35,8 +34,8 @@ export const impactNotionalBounds = (spec: Pick<MarketSpec, 'imr'>) => ({
 })
 
 /**
- * Average price of a market order of this notional against the quotes of `side`, best first; null if they do not suffice.
- * Rounded down for buy quotes and up for sell quotes, so the premium is rounded towards zero.
+ * Average price of a market order of this notional against quotes of `side`, best first; null if they do not suffice.
+ * Rounded so that the premium is rounded towards zero.
  */
 export function impactPrice(
   spec: MarketSpec,

@@ -35,8 +35,7 @@ export interface ObservedEffect {
 
 /**
  * Whether the chain's state matches the request.
- * The nonce alone is no proof, because another request may have used it. The state does not name the
- * transaction either, but a matching state fulfils the request's purpose.
+ * The used nonce alone is no proof: another request may have used it. A matching state fulfils the request in either case.
  */
 export function isFulfilled(effect: RelayEffect, { key, floor }: ObservedEffect): boolean {
   switch (effect.kind) {

@@ -1,7 +1,7 @@
 /**
- * Rules of auto-deleveraging: a position that neither book nor backstop took closes against profitable
- * opposite positions.
- * The close is at its bankruptcy price and without fees. Twin of the contract's DeleverageLib.
+ * Rules of auto-deleveraging: a position closes against profitable opposite positions, at its bankruptcy
+ * price without fees.
+ * Twin of the contract's DeleverageLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'

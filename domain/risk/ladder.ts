@@ -88,9 +88,9 @@ export type LadderStep =
  * The next step. The first rule that applies decides:
  * 1. Flat, or at the threshold: end.
  * 2. Grace after a pause, and positive equity: grace.
- * 3. No equity: deleverage; if no counterparty qualifies, the backstop inherits.
- * 4. The book did not take the position in time: the backstop inherits; if it cannot, deleverage.
- * 5. Otherwise: forced order.
+ * 3. No equity: deleverage; if that is impossible, the backstop inherits.
+ * 4. The book did not take the position in time: the backstop inherits; if that is impossible, deleverage.
+ * 5. Otherwise, or if neither is possible: forced order.
  */
 export function nextStep(input: LadderInput): LadderStep {
   const { spec, position, index, oracle } = input

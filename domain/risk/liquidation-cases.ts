@@ -1,5 +1,5 @@
 /**
- * Chooses the accounts that one liquidation step decides on, so that no account delays others indefinitely.
+ * Chooses the accounts that one liquidation step decides on, so that no account delays another indefinitely.
  */
 import type { Seq, UserId } from '../units.ts'
 

@@ -102,9 +102,8 @@ export interface LiquidationPlan {
 }
 
 /**
- * Maximum widenings of one forced order.
- * With the narrowest protection in use (0.1 %) they reach 12 % beyond the reference, with usual widths the
- * band edge. A further widening would only add journal rows.
+ * Maximum widenings of one forced order. At the narrowest protection (0.1 %) they reach 12 % beyond the reference,
+ * at usual widths the band edge. More would only add rows.
  */
 export const MOST_WIDENINGS = 40
 const KIND_OF = { inherit: 'inherit_position', deleverage: 'deleverage' } as const
@@ -171,9 +170,8 @@ export class LiquidationPlanner {
   }
 
   /**
-   * Whether an action of the account can be queued.
-   * It cannot while the queue is full, nor in the pause after a failed action of the same kind. The cause of
-   * a failed inheritance does not affect a deleveraging.
+   * Whether an action of the account can be queued: the queue has room, and no action of this kind failed recently.
+   * The cause of a failed inheritance does not affect a deleveraging.
    */
   mayAct(running: RunningLiquidation | null, kind: LiquidationAction, hasRoom: boolean): boolean {
     return hasRoom && (running?.failedKind !== kind || running.retryAt <= this.#terms.at)

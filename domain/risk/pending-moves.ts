@@ -40,7 +40,7 @@ export class PendingMoves {
     this.#free = backstop?.free ?? 0n
   }
 
-  /** Accounts whose positions a pending action moves. */
+  /** Accounts with positions that a pending action moves. */
   get accounts(): ReadonlySet<Address> {
     return new Set(this.#moved.keys())
   }

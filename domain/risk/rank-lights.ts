@@ -1,6 +1,6 @@
 /**
  * Deleveraging lights of a position: its fifth by score among the candidates of its side.
- * The scores between the fifths are computed once per market, so that reading one position does not rank all positions.
+ * Thresholds are computed once per market, so that one reader does not rank all positions.
  */
 import type { MarketSpec } from '../market/market.ts'
 import type { Position } from '../positions/position.ts'
@@ -16,7 +16,10 @@ export interface RankBasis {
   readonly index: FundingIndex
 }
 
-/** Per side: lowest scores of the highest one, two, three and four fifths; empty without candidates. */
+/**
+ * Score thresholds per side: the lowest score of the top fifth, of the top two fifths, and so on up to four;
+ * empty without candidates.
+ */
 export interface DeleveragingRanks extends RankBasis {
   readonly longs: readonly bigint[]
   readonly shorts: readonly bigint[]

@@ -10,7 +10,10 @@ import type { SideKeys } from './side-keys.ts'
 const SUM_ERROR = 16 * Number.EPSILON
 /** Bound of the relative error of the products and quotients of a score. */
 const PRODUCT_ERROR = 1e-12
-/** Each of the three roundings in `scoreOf` is below this; the first is multiplied by the leverage. */
+/**
+ * Upper bound of each rounding in `scoreOf`. The score rounds three times; the first rounding is multiplied
+ * by the leverage.
+ */
 const SCORE_UNIT = 1e-18
 /** Wei per step by which close roundings can change a counterparty's proceeds. */
 const CLOSE_ROUNDING = 4
@@ -76,7 +79,8 @@ export function scoreBounds(
 }
 
 /**
- * Largest key of a counterparty that can pay the bankruptcy price. At equal index this is a comparison of keys.
+ * Largest key of a counterparty that can pay the bankruptcy price. At equal funding index, the comparison of
+ * prices is a comparison of keys.
  */
 function worstKey({ size, entryNotional, foldedMargin }: Position): number {
   const own = size > 0 ? foldedMargin - entryNotional : entryNotional + foldedMargin

@@ -30,8 +30,7 @@ export const COVER_TIME = 86_400_000 as Millis
 
 /**
  * Last time for insolvency reports; claims begin after it.
- * A pause that begins before the haircut is fixed extends it to one day after the pause. `pauseEndsAt`: end
- * of the last pause; 0 if there was none.
+ * A pause before the haircut is fixed extends it to one day after the pause. `pauseEndsAt`: 0 if there was no pause.
  */
 export const windowEndOf = (endedAt: Millis, isHaircutFixed: boolean, pauseEndsAt: Seconds): Millis => {
   const planned = (endedAt + INSOLVENCY_WINDOW) as Millis

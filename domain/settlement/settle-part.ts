@@ -181,7 +181,7 @@ export function settlePart(
   return { row, orders }
 }
 
-/** Orders whose position the part closes. `current`: an order after the part's fills. */
+/** Orders of positions that the part closes. `current`: an order after the part's fills. */
 function closedOrders(
   { leaving, reduceOnly, moved }: PartState,
   current: (order: SettlingOrder) => SettlingOrder,
@@ -284,8 +284,8 @@ export const positionChange = (userId: number, before: Position, after: Position
 })
 
 /**
- * Rolls back a part whose block left the chain: positions, balances and orders return to their prior state,
- * and the fills wait again.
+ * Rolls back a part after its block left the chain: positions, balances and orders return to their prior
+ * state, and the fills wait again.
  */
 export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[]): PartSettlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))

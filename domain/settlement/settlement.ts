@@ -20,9 +20,8 @@ export interface SettlementFill {
   /** Steps of `fill` at the taker rate. */
   readonly taker: Steps
   /**
-   * Maker's slot that stores the filled steps of a partly filled order.
-   * Null if the fill completes an order without a slot, and for a market order that ends with this part: the
-   * chain marks both as dead at once.
+   * Maker's slot for the filled steps of a partly filled order.
+   * Null if the fill completes an order without a slot, or for a market order that ends here: the chain marks both as dead.
    */
   readonly partialSlot: number | null
 }

@@ -28,7 +28,7 @@ export interface SettlingOrder extends OrderLife {
   readonly waits: boolean
 }
 
-/** An account whose position a block moves without a match. Sizes are signed. */
+/** An account with a position that a block moves without a match. Sizes are signed. */
 export interface MovedSize {
   readonly mined: { readonly before: number; readonly after: number }
   readonly matched: { readonly before: number; readonly after: number }

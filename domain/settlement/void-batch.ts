@@ -53,9 +53,9 @@ export interface VoidInput {
 }
 
 /**
- * Returns every order to its mined state, including reduce-only orders whose position a voided fill closed.
- * An order that had left the book ends with the reason for which it left. The culprit's orders end with SETTLEMENT_REVERTED.
- * All other orders are open again at their old seq. Reservations are recomputed on the mined position.
+ * Returns every order to its mined state, including reduce-only orders of positions that a voided fill had closed.
+ * An order that had left the book ends with its stored reason. The culprit's orders end with SETTLEMENT_REVERTED. All other
+ * orders are open again at their old seq. Reservations are recomputed on the mined position.
  */
 export function planVoid(input: VoidInput): OrderPlan {
   const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))

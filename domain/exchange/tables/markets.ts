@@ -86,7 +86,7 @@ export interface ActionRow {
   readonly batch_id: number | null
   readonly part: number | null
   readonly payload: StoredPayload | null
-  /** Accounts whose positions a single action may change, ascending. */
+  /** Accounts with positions that a single action may change, ascending. */
   readonly touches: readonly number[]
   readonly as_of: number
   readonly status: ActionState

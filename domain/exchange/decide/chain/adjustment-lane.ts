@@ -55,7 +55,7 @@ export type AdjustmentLaneCommand = AdjustmentsSigned | AdjustmentsSubmitted | F
 
 export type AdjustmentLaneAnswer =
   | { readonly kind: 'done' }
-  /** Hashes that may be sent: those of attempts that waited for a signature. */
+  /** Hashes of attempts that waited for a signature; these transactions may be sent. */
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
 
 export function decideAdjustmentLane(

@@ -55,8 +55,9 @@ function executedAttempt(
 }
 
 /**
- * `found`: first mismatch of its events; undefined if no attempt is known.
- * `after`: writes the end after the move's row.
+ * Ends the attempt behind an adjustment event.
+ * `found`: first mismatch of the attempt's events; undefined if no attempt is known. `after`: writes the
+ * attempt's end, once the caller has written the position move.
  */
 export function endAdjustment(
   context: FactContext,

@@ -132,7 +132,7 @@ export interface MovedOrders {
 }
 
 /**
- * Reduce-only orders of accounts whose matched positions move with their mined positions.
+ * Reduce-only orders of accounts with matched positions that move with their mined positions.
  * `after`: new mined positions. `part`: the part that moves them, if any. `asOf`: time of its batch or of the
  * action; orders accepted later reduce the account's next position.
  */

@@ -10,10 +10,9 @@ import type { ExchangeState } from '../../state.ts'
 import { marketIds } from './read.ts'
 
 /**
- * Releases ended orders up to row `upTo` of the market. Market 0 stands for the accounts, whose completed
- * requests are released.
- * The caller guarantees that these rows are durable for readers, and that no block that can still be rolled
- * back has such a row.
+ * Releases ended orders up to row `upTo` of the market; market 0 releases completed requests of the accounts.
+ * The caller guarantees that readers have these rows durably, and that these rows belong only to blocks that
+ * can no longer be rolled back.
  */
 export interface ReleaseEnded {
   readonly kind: 'release_ended'

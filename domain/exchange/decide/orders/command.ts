@@ -138,8 +138,8 @@ export interface CancelAllCommand {
   readonly marketId: MarketId | null
   readonly note: string | null
   /**
-   * Markets whose latest rows the read model may not show yet.
-   * The bookmark covers them if orders of the account have just ended there.
+   * Markets with rows that the read model may not show yet.
+   * A market is included if orders of the account have just ended there; the answer's bookmark then covers it.
    */
   readonly covers: readonly MarketId[]
 }
@@ -296,7 +296,7 @@ export interface Replaced {
 
 export interface Cancelled {
   readonly kind: 'cancelled'
-  /** Null if the state no longer has the order; `ended` is then the api's result. */
+  /** Null if the state no longer has the order. `ended` then contains the order that the api found. */
   readonly facts: OrderFacts | null
   readonly ended: EndedOrder | null
   readonly hash: OrderHash
@@ -339,9 +339,8 @@ export type OrdersAnswer =
   | LookAgain
 
 /**
- * Nothing was decided, because the state may have dropped an ended order or request that the command depends
- * on.
- * The api searches it in readers that have reached these rows, and sends the command again with the result.
+ * Nothing was decided: the state may have dropped an order or request that the command depends on.
+ * The api searches the read model at these rows, and sends the command again.
  */
 export interface LookAgain {
   readonly kind: 'look_again'

@@ -14,7 +14,7 @@ export interface Listed {
   readonly isNew: boolean
 }
 
-/** A market whose funding accrues only in sessions follows the New York calendar. */
+/** A market with funding only in sessions follows the New York calendar. */
 export const decideListing: Decider<ListMarketCommand, Listed> = (draft, _inputs, { spec }) => {
   const { marketId } = spec
   if (draft.state.markets.get(String(marketId)) !== undefined) return { isNew: false }

@@ -5,7 +5,7 @@ import { ACCOUNTS, type Draft } from '../../draft.ts'
 
 export interface LogInCommand {
   readonly kind: 'log_in'
-  /** Address whose ownership the login has proven. */
+  /** Address that the login has proven. */
   readonly address: Address
 }
 

@@ -1,5 +1,5 @@
 /**
- * Ends a closed market: returns what must be submitted, and queues the finalization after the dispute window.
+ * Ends a closed market: returns the report to submit, and queues the finalization after the dispute window.
  */
 import type { QueueRefusal } from '../../../actions/queue.ts'
 import { type EndingStep, planEnding } from '../../../risk/ending-plan.ts'
