@@ -45,7 +45,7 @@ export async function runProcess<Config extends RunConfig>(
   const { name, compose } = definition
   const config = configOrExit(definition, env)
   const logger = createLogger(name, config.logLevel)
-  // Registered before the start, so that a signal during the start drains whatever has started by then.
+  // Registered before the start, so that a signal during the start drains every component started by then.
   const signalled = firstSignal().then((signal) => {
     logger.info({ signal, drain_ms: config.drainMs }, `${name} drains`)
     boundDrain(name, logger, config.drainMs)

@@ -34,9 +34,9 @@ export interface ReportKeyOptions {
   readonly rulesOf: (feedId: FeedId) => SigningRules | null
   readonly clock: Clock
   /**
-   * The key signs only reports with times after this one.
-   * The key keeps signed prices in memory only. A restarted process may have signed before, so it starts with
-   * its current time plus the largest lead of a report.
+   * The key signs only reports with later times.
+   * Signed prices are kept in memory only, so a restarted process starts with its current time plus the
+   * largest lead of a report.
    */
   readonly after: Millis
 }
