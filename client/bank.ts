@@ -59,8 +59,8 @@ export class Bank {
 
   /**
    * Deposits with a permit in one transaction; returns once the exchange shows the deposit.
-   * If the token has no permit, or the account is a contract, the client first sends an approval if the
-   * allowance is too low.
+   * An approval replaces the permit if the token has none or the account is a contract. The client sends it
+   * only if the allowance is too low.
    */
   async deposit(amount: Decimal): Promise<Deposit> {
     const value = toE18(amount)

@@ -118,7 +118,7 @@ export type MarketRisk = Amounts<'open_interest'> &
     readonly inheritances: Amounts<'quantity'> & { readonly count: number; readonly failed: number }
     readonly deleveragings: Amounts<'quantity' | 'notional' | 'payouts'> & { readonly count: number }
     readonly deficits: Amounts<'reported' | 'covered'> & { readonly count: number }
-    /** Positions whose liquidation has begun and not ended. */
+    /** Number of positions in liquidation. */
     readonly running_liquidations: number
     /**
      * End of the grace after a bank pause, in which no position with equity is liquidated; null if none is ahead.

@@ -104,7 +104,7 @@ export class OrderRequests {
     return this.factory.sign(order)
   }
 
-  /** Dry run: performs every check of a placement and throws what `send` would throw. */
+  /** Dry run: performs every check of a placement, and throws the same errors as `send`. */
   async validate({ body }: Pick<OutgoingOrder, 'body'>): Promise<Validation> {
     return this.#http.post('/v0/orders/validate', body)
   }

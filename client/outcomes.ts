@@ -1,6 +1,6 @@
 /**
- * Outcome of a command over all attempts: once it may have been executed, no later error denies it.
- * An attempt refused before its command was read, for example by a rate limit, says nothing about earlier attempts.
+ * Outcome of a command over all attempts. A later error never denies a possible execution:
+ * an attempt refused by a rate limit says nothing about earlier attempts.
  */
 import { ClearbatchError, type PlacementOutcome } from './errors.ts'
 

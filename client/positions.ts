@@ -16,8 +16,8 @@ export class Positions {
   }
 
   /**
-   * Closes the position, including unsettled fills, or at most `quantity` of it. Null if there is nothing to close.
-   * The next auction fills the order. Steps beyond its protection price stay open; call again to close them.
+   * Closes the position including unsettled fills, or at most `quantity` of it; null if flat.
+   * The next auction fills the order. Call again to close steps beyond its protection price.
    */
   async close(
     marketId: number,

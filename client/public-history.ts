@@ -1,4 +1,4 @@
-/** Files of the public history of markets: their list, and downloads whose digests are checked. */
+/** Files of the public market history: their list, and downloads with verified digests. */
 import { ClearbatchError, CODES } from './errors.ts'
 import type { HttpSession } from './http-session.ts'
 import type { HistoryFile, HistoryKind, HistoryPage } from './market-history.ts'
@@ -42,9 +42,8 @@ export class PublicHistory {
   }
 
   /**
-   * Downloads the compressed file.
-   * Throws if its digest differs from the response header, or if its content differs from the first build.
-   * The list names the digest of the first build once the file was requested.
+   * Downloads the compressed file. Throws if its digest differs from the response header,
+   * or if its content differs from the first build. The list names that digest after the first request.
    */
   async download(file: Pick<HistoryFile, 'path' | 'content_sha256'>): Promise<Uint8Array<ArrayBuffer>> {
     const { path, content_sha256 } = file

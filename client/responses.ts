@@ -54,7 +54,7 @@ export type PlacedOrder = Amounts<
 > &
   /**
    * `effective_price`: the limit at which an open limit order takes part now, if it differs from `price`.
-   * `protection_price`: the worst price at which the last batch of a market order could fill it.
+   * `protection_price`: the worst fill price of a market order in the last batch that it took part in.
    */
   MaybeAmounts<'average_price' | 'effective_price' | 'protection_price'> & {
     readonly order_id: string
@@ -163,7 +163,7 @@ export interface Placement extends ExpectedProtection {
   readonly read_after: Bookmark
 }
 
-/** Placement of a closing order and its position; null in a repetition long after the order has ended. */
+/** A closing order's placement. The quantities are null in a repetition long after the order has ended. */
 export interface PositionClose
   extends Placement,
     MaybeAmounts<'position_quantity' | 'closing_quantity' | 'staying_quantity'> {}
@@ -393,5 +393,5 @@ type OwnOfFill = Pick<Fill, 'fill_id' | 'side' | 'forced'> & Amounts<'quantity' 
 /** A fill without its account. */
 export type PublicFill = Pick<Fill, 'market_id' | 'symbol'> & OwnOfFill & CommonOfFills
 
-/** Public fills of one part of a batch. Without `fills`, earlier messages contained the whole part. */
+/** Public fills of one part. Without `fills`, the fields apply to all fills of the part received earlier. */
 export type PublicPart = CommonOfFills & { readonly fills?: readonly OwnOfFill[] }

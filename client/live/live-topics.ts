@@ -48,8 +48,8 @@ export class LiveTopics {
   }
 
   /**
-   * Calls the listener with the topic's snapshot and every later message. Returns a function that removes the listener.
-   * A further listener restarts the topic's subscription, so that each listener gets a snapshot.
+   * Calls the listener with the topic's snapshot and every later message; returns a function that removes it.
+   * A further listener restarts the subscription, so that each gets a snapshot.
    */
   subscribe(topic: string, listener: TopicListener): () => void {
     const subscription = this.#topics.get(topic) ?? newSubscription()

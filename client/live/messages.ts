@@ -47,7 +47,7 @@ export const SNAPSHOT_FILLS = 100
 export interface TradesData {
   readonly market_id: number
   readonly symbol: string
-  /** Parts whose fills no longer count. Apply them before `parts`. */
+  /** Parts with fills that no longer count. Apply them before `parts`. */
   readonly removed: readonly { readonly batch_id: number; readonly part: number }[]
   readonly parts: readonly PublicPart[]
 }
@@ -72,7 +72,7 @@ export interface UserData {
   readonly balance?: UserBalance
   readonly transactions?: readonly Transaction[]
   readonly adjustments?: readonly AdjustmentAttempt[]
-  /** Parts whose fills no longer count. Apply them before `fills`. */
+  /** Parts with fills that no longer count. Apply them before `fills`. */
   readonly removed_parts?: readonly {
     readonly market_id: number
     readonly batch_id: number

@@ -3,7 +3,7 @@
  */
 
 /**
- * The package name is a parameter, so that browser bundlers do not include the package: they resolve constants.
+ * The package name is a parameter, because browser bundlers would resolve a constant name and include the package.
  */
 const load = (name: string): Promise<unknown> => import(/* @vite-ignore */ name)
 
