@@ -25,7 +25,7 @@ export type Transaction = Amounts<'amount' | 'available_margin_delta'> &
     readonly created_at: string
   }
 
-/** One request of a withdrawal on the chain. */
+/** One on-chain withdrawal request. */
 export type Withdrawal = Amounts<'amount'> &
   MaybeAmounts<'paid_amount'> & {
     readonly withdrawal_id: string
@@ -40,7 +40,7 @@ export type Withdrawal = Amounts<'amount'> &
   }
 
 export type WithdrawalPage = Amounts<'pending'> & {
-  /** From when on the bank pays what is pending; null if nothing is. */
+  /** Earliest payout time of pending withdrawals; null if none is pending. */
   readonly payable_at: string | null
   readonly withdrawals: readonly Withdrawal[]
   readonly next_cursor: string | null
@@ -74,7 +74,7 @@ export interface Me {
   readonly addresses: readonly string[]
   readonly credential: 'api_key' | 'identity_token'
   readonly scope: 'trade' | 'read'
-  /** Name of the API key of the request; null for an identity token. */
+  /** Name of the API key that sent the request; null for an identity token. */
   readonly api_key_name: string | null
   /** The key named `default`. */
   readonly api_key: ApiKeyFacts | null

@@ -34,11 +34,11 @@ export interface EventListOptions extends RangeOptions {
 export interface TransactionListOptions extends ReadOptions {
   readonly marketId?: number
   readonly type?: TransactionType
-  /** Times of the first transaction and after the last one, ISO 8601. */
+  /** Time bounds, ISO 8601: inclusive for the first transaction, exclusive for the last. */
   readonly from?: string
   readonly to?: string
   readonly limit?: number
-  /** The last transaction of the page before; null or left out for the newest page. */
+  /** Last transaction of the previous page; null or absent for the newest page. */
   readonly after?: Pick<Transaction, 'created_at' | 'id'> | null
 }
 
@@ -89,7 +89,7 @@ export class Account {
     return this.#http.get(`/v0/fills/by-user/${await this.userId()}`, listQuery(options))
   }
 
-  /** The same list as a CSV file: all of it, at most 100,000 fills, unless there is a limit. */
+  /** The fills as a CSV file: at most 100,000 fills, or `limit` if it is set. */
   async fillsCsv(options: ListOptions = {}): Promise<string> {
     return this.#http.send({
       method: 'GET',
@@ -101,26 +101,30 @@ export class Account {
     })
   }
 
-  /** What changed the account's collateral, newest first. A page without transactions is the end of the list. */
+  /** Transactions that changed the account's collateral, newest first. An empty page ends the list. */
   async transactions(options: TransactionListOptions = {}): Promise<readonly Transaction[]> {
     const query = transactionQuery(options)
     return (await this.#http.get<{ transactions: readonly Transaction[] }>(TRANSACTIONS, query)).transactions
   }
 
-  /** The same list as a CSV file: all of it, at most 100,000 transactions, unless there is a limit. */
+  /** The transactions as a CSV file: at most 100,000 transactions, or `limit` if it is set. */
   async transactionsCsv(options: TransactionListOptions = {}): Promise<string> {
     const request = { method: 'GET', path: TRANSACTIONS, query: transactionQuery(options) } as const
     return this.#http.send({ ...request, idempotent: true, accept: 'text/csv', timeoutMs: CSV_TIMEOUT_MS })
   }
 
-  /** The account's closed positions, the last closed first; or its open ones, with what they realized since they were opened. */
+  /**
+   * Closed positions, the last closed first; or open positions, with the profit realized since they were opened.
+   */
   async positionHistoryPage(
     options: ListOptions & { readonly status?: 'closed' | 'open' } = {},
   ): Promise<Page & { positions: readonly RecordedPosition[] }> {
     return this.#http.get('/v0/account/position-history', { ...listQuery(options), status: options.status })
   }
 
-  /** The account's realized profits by interval, newest first, without intervals in which nothing was realized. Default interval: 1d. */
+  /**
+   * Realized profits by interval, newest first, without intervals of zero realized profit. Default interval: 1d.
+   */
   async pnlPage(
     options: RangeOptions & { readonly interval?: '1h' | '1d'; readonly marketId?: number } = {},
   ) {
@@ -128,7 +132,9 @@ export class Account {
     return this.#http.get<ProfitPage>('/v0/account/pnl', query)
   }
 
-  /** The account's equity by interval, newest first, or what one market contributes to it. Default interval: 1d. */
+  /**
+   * The account's equity by interval, newest first; with a market, that market's contribution. Default interval: 1d.
+   */
   async equityPage(
     options: RangeOptions & { readonly interval?: '1h' | '1d'; readonly marketId?: number } = {},
   ) {
@@ -136,12 +142,12 @@ export class Account {
     return this.#http.get<EquityPage>('/v0/account/equity', query)
   }
 
-  /** The account's withdrawals with their status, newest first, and what of them is pending. */
+  /** Withdrawals with their status, newest first, and the pending amount. */
   async withdrawalPage(options: RangeOptions = {}): Promise<WithdrawalPage> {
     return this.#http.get('/v0/account/withdrawals', rangeQuery(options))
   }
 
-  /** The caller of this credential: account, API key and limits. */
+  /** The account, API key and limits of the client's credential. */
   async me(): Promise<Me> {
     return this.#http.get('/v0/me')
   }
@@ -151,7 +157,10 @@ export class Account {
     return (await this.#http.get<{ api_keys: readonly ApiKey[] }>('/v0/me/api-keys')).api_keys
   }
 
-  /** Revokes the account's API key of this name, at once. After a lost answer, a repetition fails with API_KEY_NOT_FOUND: the key is revoked. */
+  /**
+   * Revokes the account's API key of this name at once.
+   * After a lost response, a repeated call fails with API_KEY_NOT_FOUND: the key is revoked.
+   */
   async revokeApiKey(name: string): Promise<void> {
     await this.#http.send({
       method: 'DELETE',

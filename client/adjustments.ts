@@ -1,4 +1,6 @@
-/** Changes margin and leverage of the account's positions, by requests that the account or a session key of it signs. */
+/**
+ * Changes margin and leverage of positions, through requests that the account or one of its session keys signs.
+ */
 import type { Account } from './account.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { HttpSession } from './http-session.ts'
@@ -69,14 +71,16 @@ export interface AdjustedLeverage extends Adjusted {
 }
 
 export interface RemovalOptions {
-  /** Removes as much as is possible, at most the amount. Without it the whole amount, or nothing. */
+  /**
+   * Removes the possible amount, up to `amount`. If absent, the removal moves the whole amount or nothing.
+   */
   readonly upTo?: boolean
-  /** Refused if less than this moves. */
+  /** Minimum moved amount; the request is refused below it. */
   readonly minAmount?: Decimal
 }
 
 export interface LeverageOptions {
-  /** The most that may be debited from the free balance, which is reserved meanwhile. Default: what is available now. */
+  /** Maximum debit of the free balance; it is reserved in the meantime. Default: the available balance. */
   readonly maxMarginIn?: Decimal
   readonly minMarginOut?: Decimal
 }
@@ -86,13 +90,13 @@ export interface AttemptOptions extends ReadOptions {
   readonly marketId?: number
   readonly kind?: AdjustmentKind
   readonly status?: AttemptStatus
-  /** Times of the first request and after the last one, ISO 8601. */
+  /** Time bounds, ISO 8601: inclusive for the first request, exclusive for the last. */
   readonly from?: string
   readonly to?: string
   readonly limit?: number
 }
 
-/** A signed request. Persisted before it is sent, it can be sent again: the same request is the same attempt. */
+/** A signed request. Persist it before sending; the same request sent again is the same attempt. */
 export interface SignedAdjustment {
   readonly path: '/v0/account/adjust-margin' | '/v0/account/adjust-leverage'
   readonly body: Readonly<Record<string, unknown>>
@@ -118,7 +122,7 @@ export interface AdjustmentsOptions {
   readonly account: Account
   readonly marketData: MarketData
   readonly signer: DigestSigner | null
-  /** The nonces of adjustments; their order does not matter. */
+  /** Nonces of adjustments. Their order does not matter. */
   readonly nonces: SaltSequence
   readonly now?: () => number
 }
@@ -177,7 +181,10 @@ export class Adjustments {
     return { path: '/v0/account/adjust-leverage', body: { ...body, leverage, ...limits } }
   }
 
-  /** Retried after an unknown outcome, within the budget: the same request is the same attempt. */
+  /**
+   * Sends a request. It is retried after an unknown outcome, within the budget, because the same request is
+   * the same attempt.
+   */
   async send<Answer extends AdjustedMargin | AdjustedLeverage>({ path, body }: SignedAdjustment) {
     return this.#options.http.post<Answer>(path, body)
   }
@@ -194,7 +201,7 @@ export class Adjustments {
     return available > 0n ? available : 0n
   }
 
-  /** The fields that both requests have. */
+  /** Adds the shared fields of both requests and signs. */
   async #sign(type: keyof typeof TYPES, marketId: number, values: Readonly<Record<string, bigint | number>>) {
     const { account, marketData, signer, nonces, now = Date.now } = this.#options
     if (signer === null) throw new TypeError('this call needs the client option privateKey or orderSigner')

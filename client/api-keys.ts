@@ -1,4 +1,4 @@
-/** Creates and replaces API keys of an account: a challenge of the exchange, signed by the owner's wallet. */
+/** Creates and replaces an account's API keys through a challenge that the owner's wallet signs. */
 import { createHttpSession } from './http-session.ts'
 import type { SignInWallet } from './sign-in.ts'
 
@@ -13,7 +13,7 @@ export interface Challenge {
 }
 
 export interface RotatedKey {
-  /** Shown once: the exchange stores only its hash. */
+  /** The key is returned once; the exchange stores only its hash. */
   readonly api_key: string
   readonly user_id: number
   readonly prefix: string
@@ -32,25 +32,28 @@ export interface RotateOptions {
   readonly authorization: string
   /** The owner's wallet; a session key is refused. */
   readonly wallet: SignInWallet
-  /** Without it the key may trade. */
+  /** If absent, the key may trade. */
   readonly scope?: KeyScope
-  /** IP addresses and networks from which the key is accepted; without them all. */
+  /** IP addresses and networks from which the key is accepted; if absent, all are accepted. */
   readonly allowedAddresses?: readonly string[]
 }
 
 export interface CreateOptions extends RotateOptions {
-  /** Lower-case letters, digits, hyphens and underscores; at most 32. */
+  /** Name: lower-case letters, digits, hyphens and underscores; at most 32 characters. */
   readonly name: string
 }
 
 /**
- * Creates the account's API key named `default` in place of the current one, which is valid until then. If the answer to the last step is lost, the
- * new key is lost with it: the function is called again with an access token, because the current key may have been replaced.
+ * Replaces the API key `default`; the current key is valid until then.
+ * If the response to the last step is lost, the new key is lost with it. Call the function again with an
+ * access token, because the current key may have been replaced.
  */
 export const rotateApiKey = (options: RotateOptions): Promise<RotatedKey> =>
   sendSigned(options, 'rotate_api_key', '/v0/me/api-key/rotate', {})
 
-/** Creates a further API key of the account. If the answer is lost, revoke the name with `account.revokeApiKey` and create the key again. */
+/**
+ * Creates a further API key. If the response is lost, revoke the name with `account.revokeApiKey` and create the key again.
+ */
 export const createApiKey = (options: CreateOptions): Promise<CreatedApiKey> =>
   sendSigned(options, 'create_api_key', '/v0/me/api-keys', { name: options.name })
 
@@ -61,7 +64,7 @@ async function sendSigned<Created>(
   fields: object,
 ): Promise<Created> {
   const http = createHttpSession({ baseUrl, authorization })
-  // A second challenge does no harm: it expires unused.
+  // A repeated challenge is harmless: unused challenges expire.
   const challenge = await http.post<Challenge>('/v0/auth/challenge', { action })
   const signature = await wallet.signMessage(challenge.message)
   const body = { ...fields, challenge_id: challenge.challenge_id, signature, scope, allowed_addresses }

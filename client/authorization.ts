@@ -3,8 +3,8 @@
 export type Authorization = string | (() => string | Promise<string>)
 
 /**
- * A credential that is asked for once and kept until `renew`. Concurrent requests share one call, so that an expired token is renewed
- * once.
+ * A credential that is fetched once and kept until `renew`. Concurrent requests share one call, so that an
+ * expired token is renewed once.
  */
 export class Credential {
   readonly #source: Authorization | undefined
@@ -14,7 +14,7 @@ export class Credential {
     this.#source = source
   }
 
-  /** Undefined without a credential. */
+  /** The credential; undefined if there is none. */
   async value(): Promise<string | undefined> {
     const source = this.#source
     if (typeof source !== 'function') return source
@@ -26,7 +26,7 @@ export class Credential {
     return this.#current
   }
 
-  /** Called with the credential that the exchange refused. Returns false if there is no other. */
+  /** Renews the credential `refused` by the exchange. Returns false if there is no other credential. */
   async renew(refused: string | undefined): Promise<boolean> {
     if (typeof this.#source !== 'function') return false
     const current = this.#current

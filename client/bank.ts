@@ -15,7 +15,7 @@ export interface BankOptions {
   readonly http: HttpSession
   readonly account: Account
   readonly marketData: MarketData
-  /** Of the account itself; null for a client that has only a session key. */
+  /** Signer of the account itself; null for a client with only a session key. */
   readonly signer: Signer | null
   readonly rpcUrl: string | undefined
   readonly fetch?: typeof fetch | undefined
@@ -23,7 +23,7 @@ export interface BankOptions {
 
 export interface Deposit {
   readonly tx_hash: string
-  /** How the bank received the right to move the tokens. */
+  /** How the bank got the right to move the tokens. */
   readonly paid_by: 'permit' | 'allowance' | 'approval'
   readonly balance: MarginBalance
 }
@@ -44,20 +44,23 @@ export class Bank {
     this.#options = options
   }
 
-  /** Sends test collateral and gas to the wallet, on chains that have a faucet. Deposits nothing. Never retried. */
+  /**
+   * Sends test collateral and gas to the wallet, on chains with a faucet. It makes no deposit and is never retried.
+   */
   async faucet(): Promise<FaucetPayout> {
     return this.#options.http.send({ method: 'POST', path: '/v0/faucet', body: {}, idempotent: false })
   }
 
-  /** Tokens in the wallet: what a deposit can move. In wei. */
+  /** Wallet balance of the token in wei: the maximum deposit. */
   async walletBalance(): Promise<bigint> {
     const { rpc, token, signer } = await this.#connect()
     return balanceOf(rpc, token, signer.address)
   }
 
   /**
-   * Deposits with a permit in one transaction. Where the token has no permit or the account is a contract, it approves first if the
-   * allowance is too low. Returns once the exchange shows the deposit.
+   * Deposits with a permit in one transaction; returns once the exchange shows the deposit.
+   * An approval replaces the permit if the token has none or the account is a contract. The client sends it
+   * only if the allowance is too low.
    */
   async deposit(amount: Decimal): Promise<Deposit> {
     const value = toE18(amount)
@@ -116,7 +119,7 @@ export class Bank {
     return { tx_hash: await sender.send(deposit), paid_by: 'approval' }
   }
 
-  /** The exchange shows the deposit some confirmations after its transaction. */
+  /** The exchange shows a deposit some confirmations after its transaction. */
   async #balanceAfter(tx_hash: string): Promise<MarginBalance> {
     const { account } = this.#options
     const hashes = async () => (await account.transactions({ type: 'deposit' })).map((each) => each.tx_hash)

@@ -1,4 +1,4 @@
-/** Answers to commands with several orders, of which each can be refused alone. */
+/** Answers to commands with several orders that are accepted or refused individually. */
 import { ClearbatchError } from './errors.ts'
 import { mostCertain } from './outcomes.ts'
 import type { BatchItemError } from './responses.ts'

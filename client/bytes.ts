@@ -16,7 +16,7 @@ export const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 export const isAddress = (text: string): boolean => /^0x[0-9a-fA-F]{40}$/.test(text)
 
-/** With the capitals of EIP-55, as wallets show it. */
+/** Address with the EIP-55 checksum, as wallets display it. */
 export function checksumAddress(address: string): string {
   const digits = address.slice(2).toLowerCase()
   const hash = toHex(keccak(ascii(digits)))

@@ -1,4 +1,6 @@
-/** A trader's connection to the exchange: market data, orders, account and collateral over one HTTP session. */
+/**
+ * A trader's connection to the exchange: market data, orders, account and collateral over one HTTP session.
+ */
 import { Account } from './account.ts'
 import { Adjustments } from './adjustments.ts'
 import type { Authorization } from './authorization.ts'
@@ -20,29 +22,38 @@ import type { Signer } from './signers/signer.ts'
 
 export interface ClientOptions {
   readonly baseUrl: string
-  /** Without it only public data can be read. */
+  /** API key; without it the client reads only public data. */
   readonly apiKey?: string
-  /** In place of `apiKey`: `Key <api key>` or `Bearer <token>`, or a function that returns a valid one and is called again when it expires. */
+  /**
+   * Alternative to `apiKey`: `Key <api key>`, `Bearer <token>`, or a function that returns either.
+   * The client calls the function again when the credential expires.
+   */
   readonly authorization?: Authorization
-  /** The account's own key; in a browser pass `signer`. Without it nothing can be signed, unless `orderSigner` signs orders for `address`. */
+  /**
+   * Private key of the account; in a browser pass `signer`.
+   * Without a key the client cannot sign, unless `orderSigner` signs orders for `address`.
+   */
   readonly privateKey?: string
-  /** In place of `privateKey`: a signer of the account, an ethers wallet, or a viem account. */
+  /** Alternative to `privateKey`: a signer of the account, an ethers wallet, or a viem account. */
   readonly signer?: SignerLike
-  /** The account, if its own key is not known: a contract that trades by a session key. */
+  /**
+   * Address of an account without a known private key, for example a contract that trades through a session
+   * key.
+   */
   readonly address?: string
-  /** Where deposits and withdrawals are sent. */
+  /** Node that receives deposits and withdrawals. */
   readonly rpcUrl?: string
-  /** A session key that signs orders in place of the account's own key. */
+  /** Session key that signs orders instead of the account's own key. */
   readonly orderSigner?: SignerLike
   readonly salts?: SaltSequence
-  /** The exchange refuses the credential, or a topic, of the live feed. */
+  /** Called if the exchange refuses the credential, or a topic, of the live feed. */
   readonly onLiveError?: (error: ClearbatchError) => void
   readonly http?: Pick<HttpOptions, 'timeoutMs' | 'budgetMs' | 'fetch'>
 }
 
 export class Client {
   readonly marketData: MarketData
-  /** For classes that are no part of the core, such as `PublicHistory`. */
+  /** HTTP session for classes outside the core, such as `PublicHistory`. */
   readonly http: HttpSession
   readonly account: Account
   readonly orders: Orders
@@ -51,7 +62,7 @@ export class Client {
   readonly sessionKeys: SessionKeys
   readonly adjustments: Adjustments
   readonly marginNonces: MarginNonces
-  /** It connects at its first use. */
+  /** Live feed; it connects at its first use. */
   readonly live: LiveFeed
 
   constructor(options: ClientOptions) {
@@ -96,7 +107,7 @@ export class Client {
     this.bank = new Bank({ ...parts, rpcUrl: options.rpcUrl, fetch: options.http?.fetch })
   }
 
-  /** Closes the connection to the live feed, which would otherwise keep the program running. */
+  /** Closes the live-feed connection; an open connection keeps the program running. */
   close(): void {
     this.live.close()
   }

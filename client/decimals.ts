@@ -1,4 +1,4 @@
-/** Converts between human-readable decimals and the integers × 1e18 that are signed. Exact in both directions. */
+/** Converts between human-readable decimals and the signed integers × 1e18. Exact in both directions. */
 
 const PLACES = 18
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
@@ -6,7 +6,10 @@ const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/
 /** A decimal as text or number, or an integer that is already scaled by 1e18. */
 export type Decimal = string | number | bigint
 
-/** `1.5` -> 1500000000000000000n. Returns a bigint unchanged. Throws if the value is no decimal or has more than 18 places. */
+/**
+ * `1.5` -> 1500000000000000000n. Returns a bigint unchanged.
+ * Throws if the value is not a decimal or has more than 18 places.
+ */
 export function toE18(value: Decimal): bigint {
   if (typeof value === 'bigint') return value
   const match = DECIMAL.exec(typeof value === 'number' ? plain(value) : value.trim())
@@ -31,7 +34,7 @@ export function toWire(value: bigint): number | string {
   return plain(Number(text)) === text ? Number(text) : text
 }
 
-/** Without an exponent: 1e-7 -> `0.0000001`. */
+/** Decimal text without an exponent: 1e-7 -> `0.0000001`. */
 function plain(value: number): string {
   const text = String(value)
   const match = /^(-?)(\d)(?:\.(\d+))?e-(\d+)$/.exec(text)

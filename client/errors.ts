@@ -1,8 +1,8 @@
 /** The error that every failed request throws: status, code, outcome, and whether a retry can succeed. */
 
 /**
- * Whether the command took effect. After `unknown`, only an idempotent request may be sent again. `not_read`: the request was refused before
- * its command was read, for example by a rate limit; it changed nothing, and nothing is known of attempts by other programs.
+ * Whether the command took effect. After `unknown`, only an idempotent request may be sent again.
+ * `not_read`: refused before the command was read, for example by a rate limit; it had no effect.
  */
 export type PlacementOutcome = 'not_placed' | 'not_read' | 'placed' | 'unknown'
 
@@ -63,8 +63,8 @@ export class ClearbatchError extends Error implements ErrorFacts {
 const OUTCOMES: readonly unknown[] = ['not_placed', 'not_read', 'placed', 'unknown']
 
 /**
- * An error of the exchange without an outcome is an error of a read. An error without a code comes from another server on the path: its
- * outcome is `unknown` for status 408 and 5xx, and `not_read` for every other status.
+ * An exchange error without an outcome belongs to a read. An error without a code comes from another server:
+ * its outcome is `unknown` for status 408 and 5xx, otherwise `not_read`.
  */
 export function errorOfResponse(status: number, body: unknown, retryAfter: string | null): ClearbatchError {
   const { message, details } = shape(body)

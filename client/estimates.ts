@@ -3,7 +3,10 @@ import type { OrderType, Side } from '../domain/orders/order.ts'
 import type { Decimal } from './decimals.ts'
 import type { Amounts, ExpectedProtection, MaybeAmounts } from './responses.ts'
 
-/** The unit of `size`. `notional`: USDM; `units`: units; `available_margin` and `reduce_percentage`: per cent. */
+/**
+ * Unit of `size`: `notional` in USDM, `units` in units of the underlying, `available_margin` and
+ * `reduce_percentage` in per cent.
+ */
 export type SizingIntent = 'notional' | 'units' | 'available_margin' | 'max' | 'reduce_percentage'
 
 export interface EstimateRequest {
@@ -11,7 +14,7 @@ export interface EstimateRequest {
   readonly side: Side
   readonly type: OrderType
   readonly intent: SizingIntent
-  /** Without it, or if it is 0, only the maximum is computed. */
+  /** If absent or 0, only the maximum is computed. */
   readonly size?: Decimal
   readonly price?: Decimal
   readonly trigger?: Decimal
@@ -19,7 +22,7 @@ export interface EstimateRequest {
   readonly reduceOnly?: boolean
 }
 
-/** The check that an order fails. */
+/** Check that an order fails. */
 export interface EstimateRejection {
   readonly code: string
   readonly message: string
@@ -66,7 +69,7 @@ export type Estimate = Amounts<'size' | 'available'> &
     readonly sizing_intent: SizingIntent
     readonly price_band: Amounts<'lowest' | 'highest' | 'oracle_price'>
     readonly max_leverage: number
-    /** The largest quantity that a placement accepts now, and why one step more is rejected. */
+    /** Largest quantity that a placement accepts now, and why one step more is rejected. */
     readonly maximum: Amounts<'quantity' | 'notional' | 'reserved_margin'> & {
       readonly binding: EstimateRejection
     }

@@ -1,17 +1,20 @@
-/** Sends HTTP requests to the exchange and retries those that are safe to retry. */
+/** Sends HTTP requests to the exchange, and retries requests that are safe to retry. */
 import { type Authorization, Credential } from './authorization.ts'
 import { ClearbatchError, CODES, errorOfResponse, errorWithoutResponse } from './errors.ts'
 import { CommandAttempts, OutcomeMemory } from './outcomes.ts'
 
 export interface HttpOptions {
   readonly baseUrl: string
-  /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public endpoints are accessible. */
+  /**
+   * `Key <api key>`, `Bearer <token>`, or a function that returns either; without it, only public endpoints
+   * are accessible.
+   */
   readonly authorization?: Authorization | undefined
   /** Time limit of one attempt. The server delays a bookmarked read by up to 5 s. */
   readonly timeoutMs?: number
   /** Time limit of all attempts of one request together. */
   readonly budgetMs?: number
-  /** What is known of commands; shared with the live feed, which may send the same ones. */
+  /** Known outcomes of commands; shared with the live feed, which may send the same commands. */
   readonly outcomes?: OutcomeMemory
   readonly fetch?: typeof fetch
   readonly sleep?: (ms: number) => Promise<void>
@@ -25,17 +28,22 @@ export interface HttpRequest {
   readonly path: string
   readonly query?: Query
   readonly body?: unknown
-  /** Sending the request twice has the effect of sending it once, so it is retried after an unknown outcome. */
+  /**
+   * True if sending the request twice has the effect of sending it once; it is then retried after an unknown
+   * outcome.
+   */
   readonly idempotent: boolean
-  /** Of a command that the exchange recognises: its outcome is remembered. See `IDENTITY`. */
+  /**
+   * Identity by which the exchange recognises the command, so that its outcome is remembered. See `IDENTITY`.
+   */
   readonly identity?: string | undefined
-  /** The form of the response; JSON by default. Another one is returned as text. */
+  /** Media type of the response; JSON by default. Other types are returned as text. */
   readonly accept?: string
-  /** The response is a `FileResponse`. */
+  /** True if the response is a `FileResponse`. */
   readonly isFile?: true
-  /** Instead of that of the session, for responses that are long. */
+  /** Replaces the session's timeout of one attempt, for long responses. */
   readonly timeoutMs?: number
-  /** Likewise, of all attempts together. */
+  /** Replaces the session's budget of all attempts together. */
   readonly budgetMs?: number
 }
 
@@ -48,9 +56,9 @@ export interface HttpSession {
   /** Returns the parsed body of the first successful response. Throws `ClearbatchError`. */
   send<Response>(request: HttpRequest): Promise<Response>
   get<Response>(path: string, query?: Query): Promise<Response>
-  /** `budgetMs`: for the file to be made and sent. */
+  /** Requests a file. `budgetMs` limits the time to create and send it. */
   file(path: string, budgetMs: number): Promise<FileResponse>
-  /** Only for idempotent commands. */
+  /** Sends an idempotent command. */
   post<Response>(path: string, body: unknown, identity?: string): Promise<Response>
 }
 
@@ -102,7 +110,10 @@ export function createHttpSession(options: HttpOptions): HttpSession {
   }
 }
 
-/** A stale bookmark stays stale. After an unknown outcome only an idempotent request is retried. */
+/**
+ * Whether a retry can help.
+ * A stale bookmark stays stale. After an unknown outcome only an idempotent request is retried.
+ */
 export function mayRetry(request: Pick<HttpRequest, 'idempotent'>, error: ClearbatchError): boolean {
   if (error.code === CODES.stale || !error.retryable) return false
   return request.idempotent || error.outcome === 'not_placed' || error.outcome === 'not_read'
@@ -148,7 +159,7 @@ const headersOf = (
   ...(body === undefined ? {} : { 'content-type': 'application/json' }),
 })
 
-/** The text itself if it is not JSON. */
+/** Parsed JSON, or the text itself if it is not JSON. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

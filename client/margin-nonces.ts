@@ -1,4 +1,6 @@
-/** The lowest valid nonce of the account's margin and leverage changes, raised by a request that the owner signs. */
+/**
+ * Lowest valid nonce of the account's margin and leverage changes, raised by a request that the owner signs.
+ */
 import { type Account, missingOption } from './account.ts'
 import { encodeCall } from './chain/calls.ts'
 import { signForwardRequest } from './forward-request.ts'
@@ -26,7 +28,7 @@ export interface MarginNoncesOptions {
   readonly http: HttpSession
   readonly account: Account
   readonly marketData: Pick<MarketData, 'contracts' | 'market'>
-  /** Of the account itself; null without it. */
+  /** Signer of the account itself; null if there is none. */
   readonly signer: Signer | null
 }
 
@@ -45,7 +47,10 @@ export class MarginNonces {
     return http.get('/v0/account/minimum-margin-nonce', { market_id: marketId, address: account.address })
   }
 
-  /** Invalidates signed changes with a lower nonce, and returns once the chain has. The same request is sent until its outcome is known. */
+  /**
+   * Invalidates signed changes with a lower nonce; returns once this is on chain. The same request is sent
+   * until its outcome is known.
+   */
   async invalidate(marketId: number, newMinimum: number): Promise<InvalidatedMarginNonces> {
     const { http, account, marketData, signer } = this.#options
     if (signer === null) return missingOption('privateKey (or signer)')

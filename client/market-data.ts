@@ -63,7 +63,7 @@ export class MarketData {
     return this.#http.get(`/v0/fills/by-market/${marketId}`, { ...rangeQuery(options), side: options.side })
   }
 
-  /** The batches of a market, with what decided their prices. */
+  /** Batches of a market, with the inputs that decided their prices. */
   async auctionPage(
     marketId: number,
     options: RangeOptions = {},
@@ -71,12 +71,14 @@ export class MarketData {
     return this.#http.get('/v0/auctions', { market_id: marketId, ...rangeQuery(options) })
   }
 
-  /** Everything from which the result of a batch can be recomputed, without accounts. */
+  /** All inputs needed to recompute a batch result, without accounts. */
   async batchProof(marketId: number, batchId: number, options: ReadOptions = {}): Promise<BatchProof> {
     return this.#http.get(`/v0/auctions/${marketId}/${batchId}/proof`, bookmarkQuery(options))
   }
 
-  /** The funding rates of a market. `from` and `to` limit the times from which they apply, as ISO 8601 in UTC. */
+  /**
+   * Funding rates of a market. `from` and `to` limit the times from which rates apply, as ISO 8601 in UTC.
+   */
   async fundingRatePage(
     marketId: number,
     options: RangeOptions = {},
@@ -102,12 +104,12 @@ export class MarketData {
     return this.#http.get(`/v0/markets/${marketId}/open-interest`, query)
   }
 
-  /** What each market did in the last 24 hours, its open interest and funding. */
+  /** Each market's last 24 hours, open interest and funding. */
   async stats(options: ReadOptions = {}): Promise<readonly MarketStats[]> {
     return this.#http.get('/v0/markets/stats', bookmarkQuery(options))
   }
 
-  /** Best quotes and the last 24 hours of each market. */
+  /** Each market's best quotes and last 24 hours. */
   async tickers(options: ReadOptions = {}): Promise<readonly Ticker[]> {
     return this.#http.get('/v0/tickers', bookmarkQuery(options))
   }
@@ -116,19 +118,19 @@ export class MarketData {
     return this.#http.get(`/v0/risk/${marketId}`, bookmarkQuery(options))
   }
 
-  /** Liquidations of one market or of all. `from` and `to` limit their times, as ISO 8601 in UTC. */
+  /** Liquidations of one market or of all markets. `from` and `to` limit their times, as ISO 8601 in UTC. */
   async liquidationPage(
     options: RangeOptions & { readonly marketId?: number } = {},
   ): Promise<Page & { liquidations: readonly Liquidation[] }> {
     return this.#http.get('/v0/liquidations', { market_id: options.marketId, ...rangeQuery(options) })
   }
 
-  /** The clock of the exchange. */
+  /** Clock of the exchange. */
   async time(): Promise<ServerTime> {
     return this.#http.get('/v0/time')
   }
 
-  /** Whether the exchange works at present: its chain, and each market's prices and placements. */
+  /** Current status of the exchange: its chain, and each market's prices and placements. */
   async status(): Promise<ServiceStatus> {
     return this.#http.get('/v0/status')
   }
@@ -140,7 +142,9 @@ export class MarketData {
     return this.#http.get('/v0/announcements', { limit: options.limit, cursor: options.cursor })
   }
 
-  /** The builders of a day (UTC; default the current one), largest volume first; with `builder` its days, newest first. */
+  /**
+   * Builders of one UTC day (default: today), largest volume first; with `builder`, the days of that builder, newest first.
+   */
   async builders(
     options: {
       readonly day?: string
@@ -153,7 +157,7 @@ export class MarketData {
     return this.#http.get('/v0/builders', { day, builder, limit, cursor })
   }
 
-  /** Fetched once: the addresses never change. */
+  /** Contract addresses; fetched once, because they never change. */
   async contracts(): Promise<SharedContracts> {
     this.#contracts ??= await this.#http.get<SharedContracts>('/v0/contracts/shared')
     return this.#contracts

@@ -1,4 +1,4 @@
-/** The response bodies about the history and statistics of markets, with the field names on the wire. */
+/** Response bodies of market history and statistics, with the field names on the wire. */
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 import type { MarketMode } from './market-responses.ts'
 import type { Page } from './queries.ts'
@@ -21,12 +21,12 @@ export type PriceType = 'last' | 'mark' | 'oracle'
 
 export type Candle = Amounts<'open' | 'high' | 'low' | 'close' | 'volume' | 'notional'> & {
   readonly start: string
-  /** Auctions that matched. */
+  /** Number of auctions that matched. */
   readonly trades: number
   readonly fills: number
-  /** Without a price: it repeats the close before it. */
+  /** True if no price exists in the interval; the candle repeats the previous close. */
   readonly is_gap: boolean
-  /** It will not change any more. */
+  /** True if the candle will not change again. */
   readonly is_final: boolean
 }
 
@@ -53,7 +53,7 @@ type Day = Amounts<'volume_24h' | 'notional_24h'> &
     readonly symbol: string
     readonly type: 'perpetual' | 'future' | 'binary_future'
     readonly mode: MarketMode
-    /** Start of the 24 hours. */
+    /** Start of the 24-hour window. */
     readonly since: string
     readonly trades_24h: number
     readonly fills_24h: number
@@ -72,7 +72,7 @@ export type OpenInterestPoint = Amounts<'open_interest'> &
 
 export type HistoryKind = 'fills' | 'auctions' | 'candles' | 'funding'
 
-/** A file of the public history. Null: it was not requested yet. */
+/** A file of the public history; null fields: the file has not been requested yet. */
 export interface HistoryFile {
   readonly kind: HistoryKind
   readonly market_id: number
@@ -80,16 +80,16 @@ export interface HistoryFile {
   readonly day: string
   readonly path: string
   readonly rows: number | null
-  /** Digest of the compressed file. */
+  /** Size of the compressed file. */
   readonly size: number | null
   readonly sha256: string | null
-  /** Digest of the CSV in it, which never changes. */
+  /** Digest of the CSV content, which never changes. */
   readonly content_sha256: string | null
 }
 
 export interface HistoryPage {
   readonly files: readonly HistoryFile[]
-  /** Null: files are kept for good. */
+  /** Null: files are kept forever. */
   readonly retention_days: number | null
   readonly next_cursor: string | null
 }

@@ -7,11 +7,11 @@ export interface MarketChange {
   readonly kind: 'parameters' | 'mode' | 'wind_down' | 'fees'
   readonly active_from: string
   readonly mode: MarketMode | null
-  /** By the names of the market's fields. */
+  /** New values by field name of the market. */
   readonly values: Readonly<Record<string, number | string>>
 }
 
-/** What may be done in a market. */
+/** Mode of a market: which commands it accepts. */
 export type MarketMode = 'open' | 'cancel_only' | 'halted' | 'settling' | 'settled'
 
 export type Market = Amounts<
@@ -41,28 +41,28 @@ export type Market = Amounts<
       readonly free_until: string | null
     }
     readonly upcoming_change: MarketChange | null
-    /** After it, the earliest first. */
+    /** Changes after the next one, earliest first. */
     readonly later_changes: readonly MarketChange[]
     readonly expires_at: string | null
     readonly settling_at: string | null
-    /** The earlier of the two. */
+    /** Close time: the earlier of expiry and scheduled close. */
     readonly closes_at: string | null
     readonly dispute_window_ms: number
     readonly final_price_at: string | null
-    /** Until then another report can replace `final_price`. */
+    /** End of the window in which another report can replace `final_price`. */
     readonly dispute_until: string | null
     readonly ended_at: string | null
     readonly ended_by: 'finalized' | 'frozen' | null
-    /** Positions are paid out from then on. */
+    /** Start of the payout of positions. */
     readonly claims_from: string | null
     readonly session: 'regular' | 'closed' | 'continuous'
     readonly next_session_change: string | null
     readonly chain_id: number
     readonly trader_address: string
     readonly max_leverage: number
-    /** From then on auctions apply `next_price_protection`; null if none is announced. */
+    /** Time from which auctions apply `next_price_protection`; null if none is announced. */
     readonly next_price_protection_at: string | null
-    /** Around the last oracle price; null before the first. */
+    /** Price band around the last oracle price; null before the first. */
     readonly price_band: Amounts<'lowest' | 'highest'> | null
     readonly oracle_price_at: string | null
     readonly last_batch_id: number | null
@@ -118,9 +118,11 @@ export type MarketRisk = Amounts<'open_interest'> &
     readonly inheritances: Amounts<'quantity'> & { readonly count: number; readonly failed: number }
     readonly deleveragings: Amounts<'quantity' | 'notional' | 'payouts'> & { readonly count: number }
     readonly deficits: Amounts<'reported' | 'covered'> & { readonly count: number }
-    /** Positions whose liquidation has begun and not ended. */
+    /** Number of positions in liquidation. */
     readonly running_liquidations: number
-    /** Until then no position with equity is liquidated, after a pause of the bank; null if there is no such time ahead. */
+    /**
+     * End of the grace after a bank pause, in which no position with equity is liquidated; null if none is ahead.
+     */
     readonly liquidation_paused_until: string | null
   }
 
@@ -131,10 +133,10 @@ export type Liquidation = Amounts<'quantity'> &
     readonly market_id: number
     readonly symbol: string
     readonly kind: 'forced_fill' | 'inherited' | 'deleveraged'
-    /** Of the position. */
+    /** Side of the position. */
     readonly side: Side
     readonly oracle_price_at: string | null
-    /** Of a forced fill. */
+    /** Batch of a forced fill. */
     readonly batch_id: number | null
     readonly part: number | null
     readonly tx_hash: string
@@ -158,10 +160,10 @@ export interface LiquidationDecision {
     | 'failed'
     | 'ended'
   readonly reason: string
-  /** The forced order; null without one, and for a counterparty. */
+  /** Id of the forced order; null if there is none, and for a counterparty. */
   readonly order_id: string | null
   readonly widenings: number
-  /** Null if it was not decided on a report. */
+  /** Null if the decision used no report. */
   readonly evidence:
     | (Amounts<'oracle_price' | 'funding_index' | 'threshold'> &
         MaybeAmounts<'margin_ratio' | 'size' | 'entry_notional' | 'margin'> & {
@@ -173,7 +175,9 @@ export interface LiquidationDecision {
   readonly created_at: string
 }
 
-/** The proof of a batch. `npm run cb -- batch verify` recomputes `statement`; its fields are described in the OpenAPI document. */
+/**
+ * Proof of a batch. `npm run cb -- batch verify` recomputes `statement`; the OpenAPI document describes its fields.
+ */
 export interface BatchProof {
   readonly market_id: number
   readonly symbol: string
@@ -200,7 +204,9 @@ export interface BatchProof {
   }[]
 }
 
-/** The commitment to an own order in a batch: the proof of the batch contains it if the order could trade. */
+/**
+ * Commitment to one of the trader's own orders in a batch. The batch proof contains it if the order could trade.
+ */
 export interface OrderCommitment {
   readonly order_id: string
   readonly order_hash: string
@@ -265,7 +271,7 @@ export interface ServiceStatus {
     readonly last_batch_id: number
     /** Whether orders are accepted. */
     readonly placements: boolean
-    /** Sequences that reads are behind. */
+    /** Number of journal sequences by which reads are behind. */
     readonly read_model_lag: number
   }[]
 }

@@ -1,4 +1,7 @@
-/** Turns a trader's terms into signed orders: assigns salts, signs for the account, and writes the request body. */
+/**
+ * Builds signed orders from a trader's terms: assigns salts, signs for the account, and writes the request
+ * body.
+ */
 import type { TimeInForce } from '../domain/orders/order.ts'
 import { type Account, missingOption } from './account.ts'
 import { toWire } from './decimals.ts'
@@ -9,24 +12,34 @@ import { buildOrder, type DigestSigner, type OrderTerms, orderSigner, type Signe
 
 export interface NewOrder extends OrderTerms {
   readonly marketId: number
-  /** Your label, unique among the account's live orders. It is not part of what is signed. */
+  /** Your label, unique among the account's live orders. Not signed. */
   readonly clientOrderId?: string
-  /** `ioc`: the order takes part in one auction, and its remainder ends. Only for limit orders; not signed. */
+  /** `ioc`: the order takes part in one auction, and its remainder ends. Limit orders only; not signed. */
   readonly timeInForce?: TimeInForce
-  /** The order is rejected if it crosses an earlier limit order, and never pays the taker rate. Only for limit orders; not signed. */
+  /**
+   * Rejects the order if it crosses an earlier limit order, so it never pays the taker rate. Limit orders
+   * only; not signed.
+   */
   readonly postOnly?: boolean
-  /** Your number of a bracket in the market, from 1: its entry and its exits end together. Not signed. */
+  /**
+   * Your bracket number in the market, from 1. An entry and its exits share the number and end together. Not
+   * signed.
+   */
   readonly bracketId?: number
-  /** Label of the program that has built the order: 1 to 32 lower-case letters, digits and hyphens. Public in sums; not signed. */
+  /**
+   * Label of the program that built the order: 1 to 32 lower-case letters, digits and hyphens. Not signed.
+   * The exchange publishes the total volume per label.
+   */
   readonly builder?: string
   /**
-   * Seconds from signing after which the order expires, in place of `expiration`. The signature of a cancelled or replaced order stays valid on the
-   * chain until then: give quotes a short one.
+   * Seconds from signing until the order expires, instead of `expiration`.
+   * The signature of a cancelled or replaced order stays valid on chain until then, so use a short time for
+   * quotes.
    */
   readonly expiresInSeconds?: number
 }
 
-/** A signed order with its request body. Sending the same one again never places a second order. */
+/** A signed order with its request body. Sending the same order again never places a second order. */
 export interface OutgoingOrder extends SignedOrder {
   readonly body: Readonly<Record<string, unknown>>
 }
@@ -46,7 +59,7 @@ interface SigningContext {
 
 export class OrderFactory {
   readonly #options: OrderFactoryOptions
-  /** By market id. Grid and contract address of a market never change. */
+  /** Signing contexts by market id. A market's grid and contract address never change. */
   readonly #contexts = new Map<number, SigningContext>()
 
   constructor(options: OrderFactoryOptions) {
@@ -75,7 +88,7 @@ export class OrderFactory {
       now,
     })
     const signed = await sign(order, signer ?? missingOption('privateKey (or signer)'))
-    // JSON leaves out what is undefined.
+    // JSON omits undefined fields.
     const unsigned = {
       client_order_id: clientOrderId,
       time_in_force: timeInForce,
@@ -86,7 +99,7 @@ export class OrderFactory {
     return { ...signed, body: { ...bodyOf(signed, market), ...unsigned } }
   }
 
-  /** From memory after the first call: it has the grid, which never changes. */
+  /** Cached after the first call, because the grid never changes. */
   async market(marketId: number): Promise<Market> {
     return (await this.#contextOf(marketId)).market
   }

@@ -1,17 +1,20 @@
-/** Orders that belong together: an entry with its take profit and stop loss, and a ladder of limit orders. Pure. */
+/** Groups of orders: an entry with take profit and stop loss, and a ladder of limit orders. Pure. */
 import type { Side } from '../domain/orders/order.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 import type { NewOrder } from './order-factory.ts'
 import { type Grid, roundPrice, roundQuantity } from './rounding.ts'
 
-/** An end of a position: at the trigger as a market order, with `price` as a limit order. */
+/** An exit of a position at the trigger: a market order, or a limit order if `price` is set. */
 export interface BracketExit {
   readonly trigger: Decimal
   readonly price?: Decimal
 }
 
 export interface Bracket {
-  /** Its label is also that of the exits, with `-tp` and `-sl` added. Its `bracketId` links them; without one, a random number does. */
+  /**
+   * Entry order. The exits get its label with `-tp` or `-sl` added. Its `bracketId` links the orders; by
+   * default a random number.
+   */
   readonly entry: Omit<NewOrder, 'type' | 'trigger' | 'reduceOnly'>
   readonly takeProfit?: BracketExit
   readonly stopLoss?: BracketExit
@@ -40,10 +43,12 @@ function exitOf(
   }
 }
 
-/** A random number for a bracket. */
+/** A random bracket number. */
 export const newBracketId = (): number => (crypto.getRandomValues(new Uint32Array(1))[0] as number) || 1
 
-/** Throws if an exit is on the wrong side of the entry's price: it would be triggered as soon as the entry has matched. */
+/**
+ * Throws if an exit is on the wrong side of the entry price: the exit would trigger as soon as the entry matches.
+ */
 export function bracketOrders(terms: Bracket, bracketId = newBracketId()): readonly NewOrder[] {
   const bracket = { ...terms, entry: { bracketId, ...terms.entry } }
   const { entry, takeProfit, stopLoss } = bracket
@@ -76,21 +81,21 @@ function checkTriggers({ entry: { side, price }, takeProfit, stopLoss }: Bracket
 }
 
 export interface Scale extends Omit<NewOrder, 'type' | 'trigger' | 'price' | 'quantity'> {
-  /** The prices of the first and the last order. */
+  /** Prices of the first and the last order. */
   readonly from: Decimal
   readonly to: Decimal
-  /** Of all orders together. */
+  /** Total quantity of all orders. */
   readonly quantity: Decimal
-  /** 2 to 50. */
+  /** Number of orders, from 2 to 50. */
   readonly count: number
 }
 
-/** Most orders of one batch. */
+/** Maximum orders of one batch. */
 export const MOST_ORDERS = 50
 
 /**
- * Prices in equal distances and equal quantities on the market's grid. Prices are never worse than asked for, and the last order has the
- * steps that the division leaves.
+ * Limit orders at equal price distances with equal quantities, on the market's grid.
+ * Prices are never worse than requested. The last order also gets the steps that the division leaves.
  */
 export function scaleOrders({ from, to, quantity, count, ...terms }: Scale, grid: Grid): readonly NewOrder[] {
   if (!Number.isInteger(count) || count < 2 || count > MOST_ORDERS)

@@ -48,22 +48,28 @@ export interface CancelAllOptions {
 }
 
 export interface BatchOptions {
-  /** atomic: all orders or none. best_effort (default): each order is accepted or rejected alone. */
+  /**
+   * `atomic`: all orders or none. `best_effort` (default): each order is accepted or rejected individually.
+   */
   readonly mode?: 'atomic' | 'best_effort'
-  /** Persist it with the signed orders: sending both again after a restart returns the first response. */
+  /**
+   * Persist the id with the signed orders. If you send both again after a restart, you receive the first response.
+   */
   readonly clientRequestId?: string
 }
 
-/** The order that is replaced: by its hash, or a live order by its label. */
+/** The order to replace: by hash, or a live order by label. */
 export type ReplaceTarget = { readonly orderHash: string } | { readonly clientOrderId: string }
-/** If a part of the order is filled or settling: `refuse` (default), or `reduce` the new order by it. */
+/**
+ * If steps of the order are filled or settling: `refuse` (default) the replacement, or `reduce` the new order by these steps.
+ */
 export type IfFilled = 'refuse' | 'reduce'
 
 export interface ReplaceOptions {
   readonly ifFilled?: IfFilled
 }
 
-/** The body of a replacement. */
+/** Request body of a replacement. */
 export const replaceBody = (
   target: ReplaceTarget,
   order: OutgoingOrder['body'],
@@ -98,7 +104,7 @@ export class OrderRequests {
     return this.factory.sign(order)
   }
 
-  /** Dry run: performs every check of a placement and throws what `send` would throw. */
+  /** Dry run: performs every check of a placement, and throws the same errors as `send`. */
   async validate({ body }: Pick<OutgoingOrder, 'body'>): Promise<Validation> {
     return this.#http.post('/v0/orders/validate', body)
   }
@@ -113,7 +119,7 @@ export class OrderRequests {
     return this.send(await this.sign(order))
   }
 
-  /** At most 50 orders in one command, with results in their order. Throws if the whole batch is rejected. */
+  /** Places at most 50 orders in one command; results are in order. Throws if the whole batch is rejected. */
   async placeBatch(
     orders: readonly (NewOrder | OutgoingOrder)[],
     { mode = 'best_effort', clientRequestId }: BatchOptions = {},
@@ -123,8 +129,8 @@ export class OrderRequests {
   }
 
   /**
-   * Closes a position, or a part of it, by a reduce-only market order. The quantity is an upper bound: the auction closes at most the position,
-   * and never flips it.
+   * Closes a position, or a part of it, with a reduce-only market order.
+   * The quantity is an upper bound: the auction closes at most the position, and never flips it.
    */
   async close(order: NewOrder | OutgoingOrder): Promise<PositionClose> {
     const body = await this.#bodyOf(order)
@@ -133,7 +139,9 @@ export class OrderRequests {
 
   // ------------------------------------------------------------------ replacing
 
-  /** Ends an order and accepts another one of the same market and side in its place, or neither. Repeating the same signed order is safe. */
+  /**
+   * Atomically ends an order and accepts another order of the same market and side. Repeating the same signed order is safe.
+   */
   async replace(
     target: ReplaceTarget,
     order: NewOrder | OutgoingOrder,
@@ -143,7 +151,9 @@ export class OrderRequests {
     return this.#http.post('/v0/orders/replace', replaceBody(target, body, ifFilled), IDENTITY.order(body))
   }
 
-  /** At most 50 replacements in one command, with results in their order. Throws if the whole batch is rejected. */
+  /**
+   * Sends at most 50 replacements in one command; results are in order. Throws if the whole batch is rejected.
+   */
   async replaceBatch(
     replacements: readonly {
       readonly target: ReplaceTarget
@@ -180,12 +190,12 @@ export class OrderRequests {
     return this.#http.post(path, { reason }, IDENTITY.cancel(orderHash))
   }
 
-  /** Cancels the live order with the label; without one, answers with the last order that had it. */
+  /** Cancels the live order with the label; if there is none, returns the last order that had it. */
   async cancelByClientId(clientOrderId: string, reason?: string): Promise<Cancellation> {
     return this.#http.post(`/v0/orders/cancel/by-client-id/${clientOrderId}`, { reason })
   }
 
-  /** At most 100 orders in one command. Each is cancelled or rejected alone. */
+  /** Cancels at most 100 orders in one command. Each is cancelled or rejected individually. */
   async cancelBatch(
     orderHashes: readonly string[],
     { reason, clientRequestId }: CancelBatchOptions = {},
@@ -193,12 +203,15 @@ export class OrderRequests {
     return this.#batch('cancel', { orderHashes, reason }, clientRequestId)
   }
 
-  /** Cancels every live order, in one market or in all. */
+  /** Cancels every live order, in one market or in all markets. */
   async cancelAll({ marketId, reason }: CancelAllOptions = {}): Promise<SweepCancellation> {
     return this.#http.post('/v0/orders/cancel/all', { market_id: marketId, reason })
   }
 
-  /** The exchange cancels every live order unless this is called again in time. 5 to 900 seconds; 0 disarms. */
+  /**
+   * Arms a dead-man switch: the exchange cancels every live order unless you call again in time. 5 to 900
+   * seconds; 0 disarms.
+   */
   async cancelAllAfter(seconds: number): Promise<CancelSwitch> {
     return this.#http.post('/v0/orders/cancel/all-after', { timeout_seconds: seconds })
   }
@@ -209,7 +222,7 @@ export class OrderRequests {
 
   // ------------------------------------------------------------------ estimates
 
-  /** The order's cost, the largest quantity accepted now, and what limits it. Places nothing. */
+  /** The order's cost, the largest quantity accepted now, and the limiting constraint. No order is placed. */
   async estimate(request: EstimateRequest): Promise<Estimate> {
     const { marketId, side, type, intent, size, price, trigger, leverage, reduceOnly } = request
     return this.#http.post('/v0/orders/estimate', {
@@ -225,7 +238,7 @@ export class OrderRequests {
     })
   }
 
-  /** The quantity that a budget in USDM buys. */
+  /** Quantity that a budget in USDM can buy. */
   async calculateQuantity(budget: {
     readonly marketId: number
     readonly side: Side
@@ -251,7 +264,7 @@ export class OrderRequests {
     return this.#http.get(`/v0/orders/by-hash/${orderHash}`, bookmarkQuery(options))
   }
 
-  /** The live order with the label, else the last one accepted with it. */
+  /** The live order with the label; if there is none, the last order accepted with it. */
   async getByClientId(clientOrderId: string, options: ReadOptions = {}): Promise<PlacedOrder> {
     return this.#http.get(`/v0/orders/by-client-id/${clientOrderId}`, bookmarkQuery(options))
   }
@@ -265,30 +278,32 @@ export class OrderRequests {
     return this.#http.get(path, { ...listQuery(options), status: options.status })
   }
 
-  /** Events of one order; `client.account.orderEvents` lists those of all orders. */
+  /** Events of one order; `client.account.orderEvents` lists the events of all orders. */
   async events(orderId: string, options: RangeOptions = {}): Promise<readonly OrderEvent[]> {
     const path = `/v0/orders/${orderId}/events`
     return (await this.#http.get<{ events: readonly OrderEvent[] }>(path, rangeQuery(options))).events
   }
 
-  /** Fills of one order; `client.account.fills` lists those of all orders. */
+  /** Fills of one order; `client.account.fills` lists the fills of all orders. */
   async fills(orderId: string, options: RangeOptions = {}): Promise<readonly Fill[]> {
     const path = `/v0/orders/${orderId}/fills`
     return (await this.#http.get<{ fills: readonly Fill[] }>(path, rangeQuery(options))).fills
   }
 
-  /** The commitment that the batch's proof contains for the order if it could trade in it, and the salt that opens it. */
+  /**
+   * Commitment to the order in the batch proof, if the order could trade in the batch, and the salt that opens it.
+   */
   async commitment(orderId: string, batchId: number, options: ReadOptions = {}): Promise<OrderCommitment> {
     const query = { batch_id: batchId, ...bookmarkQuery(options) }
     return this.#http.get(`/v0/orders/${orderId}/commitment`, query)
   }
 
-  /** The settlement stage of each of the order's fills. */
+  /** Settlement stage of each of the order's fills. */
   async fillProcessing(orderId: string, options: PageOptions = {}): Promise<FillProcessing> {
     return this.#http.get(`/v0/orders/${orderId}/fill-processing-status`, pageQuery(options))
   }
 
-  /** Polls an order, no earlier than its placement, until `done` is true of it. */
+  /** Polls an order, no earlier than its placement, until `done` returns true. */
   async waitFor(
     { order, read_after }: Pick<Placement, 'order' | 'read_after'>,
     done: (order: PlacedOrder) => boolean,

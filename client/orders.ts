@@ -1,11 +1,14 @@
-/** The account's orders, with commands for several orders that belong together. */
+/** The account's orders, with commands for groups of orders. */
 import type { Checked } from './batch-result.ts'
 import { type Bracket, bracketOrders, type Scale, scaleOrders } from './order-groups.ts'
 import { type BatchOptions, OrderRequests } from './order-requests.ts'
 import type { BatchPlacement } from './responses.ts'
 
 export class Orders extends OrderRequests {
-  /** An entry with its take profit and stop loss, all or none. The exits wait until the entry has matched, and end together. */
+  /**
+   * Places an entry with its take profit and stop loss, all or none. The exits wait until the entry has
+   * matched, and end together.
+   */
   async bracket(
     bracket: Bracket,
     options: Omit<BatchOptions, 'mode'> = {},

@@ -1,6 +1,6 @@
 /**
- * The outcome of a command over all attempts: once it may have been executed, no later error says that it was not. An attempt that the
- * exchange refuses before it has read the command, for example by a rate limit, knows nothing of the attempts before.
+ * Outcome of a command over all attempts. A later error never denies a possible execution:
+ * an attempt refused by a rate limit says nothing about earlier attempts.
  */
 import { ClearbatchError, type PlacementOutcome } from './errors.ts'
 
@@ -11,11 +11,11 @@ const CERTAINTY: Readonly<Record<PlacementOutcome, number>> = {
   placed: 2,
 }
 
-/** Returns the outcome that says most of what was executed, for example of the items of a batch. */
+/** The outcome with the strongest evidence of execution, for example of a batch's items. */
 export const mostCertain = (outcomes: readonly PlacementOutcome[]): PlacementOutcome =>
   outcomes.reduce((most, next) => (CERTAINTY[next] > CERTAINTY[most] ? next : most))
 
-/** The error of an attempt, with the outcome of the command. */
+/** The attempt's error, with the command's outcome over all attempts. */
 export function withEarlier(error: ClearbatchError, earlier: PlacementOutcome): ClearbatchError {
   const { outcome } = error
   if (outcome === null || CERTAINTY[outcome] >= CERTAINTY[earlier]) return error
@@ -24,10 +24,12 @@ export function withEarlier(error: ClearbatchError, earlier: PlacementOutcome): 
   return known
 }
 
-/** Commands that are remembered; the oldest are forgotten. */
+/** Maximum remembered commands; the oldest are dropped. */
 const SIZE = 10_000
 
-/** Commands that were placed or may have been, by their identity. Commands without an identity are not remembered. */
+/**
+ * Commands, by identity, that were or may have been placed. Commands without an identity are not remembered.
+ */
 export class OutcomeMemory {
   readonly #outcomes = new Map<string, PlacementOutcome>()
 
@@ -44,7 +46,7 @@ export class OutcomeMemory {
   }
 }
 
-/** One command, from its first attempt on. */
+/** Attempts of one command. */
 export class CommandAttempts {
   readonly #memory: OutcomeMemory
   readonly #identity: string | undefined
@@ -60,7 +62,7 @@ export class CommandAttempts {
     this.#memory.note(this.#identity, 'placed')
   }
 
-  /** The error with the outcome of all attempts so far. */
+  /** The error, with the outcome over all attempts so far. */
   failed(error: ClearbatchError): ClearbatchError {
     const known = withEarlier(error, this.#earlier)
     this.#earlier = known.outcome ?? this.#earlier
@@ -69,9 +71,9 @@ export class CommandAttempts {
   }
 }
 
-/** The same for every attempt at the command, over REST and over the live feed. */
+/** Identity of a command; equal for every attempt, over REST and over the live feed. */
 export const IDENTITY = {
-  /** `body`: of a placement. */
+  /** `body`: request body of a placement. */
   order: (body: Readonly<Record<string, unknown>>): string => `order ${String(body.signature).toLowerCase()}`,
   cancel: (orderHash: string): string => `cancel ${orderHash.toLowerCase()}`,
   request: (clientRequestId: string): string => `request ${clientRequestId}`,

@@ -1,8 +1,10 @@
-/** Responses of the history of positions, of realized profits and of equity. */
+/** Response bodies of position history, realized profits and equity. */
 import type { Side } from '../domain/orders/order.ts'
 import type { Amounts } from './amount-fields.ts'
 
-/** A position from its opening on. `average_exit_price`: where it was taken over, the price at which its margin was lost. */
+/**
+ * A position since its opening. `average_exit_price`: for a takeover, the price at which its margin was used up.
+ */
 export type RecordedPosition = Amounts<
   | 'largest_size'
   | 'opened_quantity'
@@ -16,13 +18,13 @@ export type RecordedPosition = Amounts<
   readonly market_id: number
   readonly symbol: string
   readonly side: Side
-  /** Null while it is open. */
+  /** Null while the position is open. */
   readonly ending: 'trade' | 'liquidation' | 'deleveraging' | 'inheritance' | 'settlement' | null
   readonly opened_at: string
   readonly closed_at: string | null
 }
 
-/** What an interval realized. `net_pnl`: less fees, with funding. */
+/** Realized amounts of an interval. `net_pnl` includes fees and funding. */
 export type ProfitPoint = Amounts<'realized_pnl' | 'fees' | 'funding' | 'net_pnl'> & {
   readonly start: string
 }
@@ -33,12 +35,12 @@ export interface ProfitPage {
   readonly next_cursor: string | null
 }
 
-/** The equity at `valued_at`, and what happened in the interval. */
+/** Equity at `valued_at`, and the flows of the interval. */
 export type EquityPoint = Amounts<
   'equity' | 'balance' | 'unrealized_pnl' | 'deposits' | 'withdrawals' | 'realized_pnl' | 'fees' | 'funding'
 > & {
   readonly start: string
-  /** The end of the interval, or the time of the answer. */
+  /** End of the interval, or the time of the response. */
   readonly valued_at: string
 }
 

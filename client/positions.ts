@@ -16,8 +16,8 @@ export class Positions {
   }
 
   /**
-   * Closes the position, fills included that are not settled yet, or at most `quantity` of it. Null if there is nothing to close. The next
-   * auction fills the order; a part beyond its protection price stays open and is closed by calling again.
+   * Closes the position including unsettled fills, or at most `quantity` of it; null if flat.
+   * The next auction fills the order. Call again to close steps beyond its protection price.
    */
   async close(
     marketId: number,
@@ -28,7 +28,10 @@ export class Positions {
     return this.#orders.close(quantity === undefined ? order : { ...order, quantity })
   }
 
-  /** Closes every position in one batch; each order is accepted or refused alone. Null if there is nothing to close. */
+  /**
+   * Closes every position in one batch; each order is accepted or refused individually. Null if there is
+   * nothing to close.
+   */
   async closeAll(): Promise<Checked<BatchPlacement> | null> {
     const orders = closingOrders(await this.#account.positions())
     return orders.length === 0 ? null : this.#orders.placeBatch(orders)

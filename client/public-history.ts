@@ -1,4 +1,4 @@
-/** Files of the public history of markets: their list, and downloads whose digests are checked. */
+/** Files of the public market history: their list, and downloads with verified digests. */
 import { ClearbatchError, CODES } from './errors.ts'
 import type { HttpSession } from './http-session.ts'
 import type { HistoryFile, HistoryKind, HistoryPage } from './market-history.ts'
@@ -6,21 +6,21 @@ import type { HistoryFile, HistoryKind, HistoryPage } from './market-history.ts'
 export interface HistoryOptions {
   readonly kind?: HistoryKind
   readonly marketId?: number
-  /** First day, such as `2026-11-22`. */
+  /** First day, for example `2026-11-22`. */
   readonly from?: string
-  /** The day after the last one. */
+  /** Day after the last day. */
   readonly to?: string
   readonly limit?: number
   readonly cursor?: string
 }
 
-/** A file that was requested for the first time is built first. */
+/** Timeout of a download; a file is built at its first request. */
 const FILE_TIMEOUT_MS = 300_000
 
 export class PublicHistory {
   readonly #http: HttpSession
 
-  /** `client`: with or without a credential. */
+  /** `client` may have a credential or none. */
   constructor({ http }: { readonly http: HttpSession }) {
     this.#http = http
   }
@@ -31,7 +31,7 @@ export class PublicHistory {
     return this.#http.get('/v0/history', { ...query, market_id: marketId })
   }
 
-  /** All of them, page by page. */
+  /** All files, page by page. */
   async *files(options: HistoryOptions = {}): AsyncGenerator<HistoryFile, void> {
     let { cursor } = options
     do {
@@ -42,8 +42,8 @@ export class PublicHistory {
   }
 
   /**
-   * The compressed file. Fails if its digest is not that of the answer, or if its content is not that of the first build, which the list
-   * names once the file was requested.
+   * Downloads the compressed file. Throws if its digest differs from the response header,
+   * or if its content differs from the first build. The list names that digest after the first request.
    */
   async download(file: Pick<HistoryFile, 'path' | 'content_sha256'>): Promise<Uint8Array<ArrayBuffer>> {
     const { path, content_sha256 } = file
@@ -54,7 +54,7 @@ export class PublicHistory {
     return bytes
   }
 
-  /** The lines of the file without its header, as the names of its columns and the texts of its cells. */
+  /** Rows of the file: column names with cell texts. */
   async rows(file: Pick<HistoryFile, 'path' | 'content_sha256'>): Promise<readonly Record<string, string>[]> {
     const text = new TextDecoder().decode(await unzipped(await this.download(file)))
     const [header = '', ...lines] = text.split('\r\n').slice(0, -1)
@@ -82,7 +82,7 @@ function expectDigest(
   received: string,
   expected: string | null,
 ): void {
-  // A proxy that compresses marks the tag as weak.
+  // A compressing proxy marks the tag as weak.
   if (expected?.replace(/^W\//, '') === received) return
   throw new ClearbatchError(`the ${what} of ${path} has the digest ${received}, expected ${expected}`, {
     code: CODES.digest,

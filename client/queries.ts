@@ -1,4 +1,4 @@
-/** The query parameters that reads share: bookmarks and pages. */
+/** Query parameters shared by reads: bookmarks and pages. */
 import type { Side } from '../domain/orders/order.ts'
 import type { Bookmark } from './responses.ts'
 
@@ -12,11 +12,11 @@ export interface PageOptions extends ReadOptions {
   readonly cursor?: string
 }
 
-/** Times as ISO 8601 in UTC. */
+/** Time range; times are ISO 8601 in UTC. */
 export interface RangeOptions extends PageOptions {
-  /** Inclusive. */
+  /** Start of the range, inclusive. */
   readonly from?: string
-  /** Exclusive. */
+  /** End of the range, exclusive. */
   readonly to?: string
 }
 
@@ -25,7 +25,7 @@ export interface ListOptions extends RangeOptions {
   readonly side?: Side
 }
 
-/** Every list is newest first. */
+/** A page of a list; every list is newest first. */
 export interface Page {
   readonly next_cursor: string | null
 }
@@ -49,7 +49,7 @@ export const listQuery = ({ marketId, side, ...page }: ListOptions) => ({
   ...rangeQuery(page),
 })
 
-/** Fetches one page after another, until the last. */
+/** Fetches pages in sequence until the last. */
 export async function* pages<Result extends Page>(
   fetchPage: (cursor: string | undefined) => Promise<Result>,
 ): AsyncGenerator<Result> {

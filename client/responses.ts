@@ -1,7 +1,4 @@
-/**
- * The response bodies of the REST interface, with the field names on the wire. Every amount appears twice: a number for display, and
- * an integer × 1e18 with the suffix `_e18_raw` for computation.
- */
+/** Response bodies of the REST interface. Amounts appear twice: as a number, and as an integer × 1e18 (`_e18_raw`). */
 import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../domain/orders/order.ts'
 import type { Amounts, MaybeAmounts } from './amount-fields.ts'
 import type { PlacementOutcome } from './errors.ts'
@@ -10,12 +7,15 @@ export type * from './account-responses.ts'
 export type { Amounts, MaybeAmounts } from './amount-fields.ts'
 export type * from './market-responses.ts'
 
-/** The settlement stage of a fill. RETRYING: its block left the chain and the transaction is sent again. FAILED: voided. */
+/**
+ * Settlement stage of a fill. RETRYING: its block left the chain and the transaction is sent again. FAILED:
+ * voided.
+ */
 export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
 
 export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | 'FILLED' | 'CANCELLED' | 'EXPIRED'
 
-/** Identifies a write. A read with this bookmark shows at least that write. */
+/** Identifies a write. A read with this bookmark reflects at least that write. */
 export interface Bookmark {
   readonly shard_id: string
   readonly shard_seq: string
@@ -26,7 +26,7 @@ export type Level = Amounts<'price' | 'quantity'> & { readonly side: Side; reado
 export interface Orderbook {
   readonly market_id: number
   readonly symbol: string
-  /** What the book reflects: the sequence of the market's journal, and the last batch. */
+  /** State of the book: journal sequence of the market, and its last batch. */
   readonly shard_seq: string
   readonly batch_id: number | null
   /** Both sides are sorted from the best price. */
@@ -53,19 +53,19 @@ export type PlacedOrder = Amounts<
   | 'trigger_price'
 > &
   /**
-   * `effective_price`: the limit at which an open limit order takes part now, where that is not `price`. `protection_price`: the worst
-   * price at which the batch that ran with a market order could fill it.
+   * `effective_price`: the limit at which an open limit order takes part now, if it differs from `price`.
+   * `protection_price`: the worst fill price of a market order in the last batch that it took part in.
    */
   MaybeAmounts<'average_price' | 'effective_price' | 'protection_price'> & {
     readonly order_id: string
     readonly order_hash: string
-    /** The trader's label; null without one. */
+    /** Label that the trader assigned; null if there is none. */
     readonly client_order_id: string | null
     readonly market_id: number
     readonly symbol: string
     readonly user_id: number
     readonly maker: string
-    /** Null for a forced order. */
+    /** Null for a forced order, which no trader signs. */
     readonly signer: string | null
     readonly side: Side
     readonly order_type: OrderType
@@ -77,12 +77,12 @@ export type PlacedOrder = Amounts<
     readonly reduce_only: boolean
     readonly time_in_force: TimeInForce
     readonly post_only: boolean
-    /** Number of its bracket; null without one. */
+    /** Bracket number; null outside a bracket. */
     readonly bracket_id: number | null
-    /** Id of the order that it has replaced; null for a placement. */
+    /** Id of the replaced order; null for a placement. */
     readonly replaces: string | null
     readonly builder: string | null
-    /** An order of a liquidation. It cannot be cancelled. */
+    /** True for a forced order. It cannot be cancelled. */
     readonly forced: boolean
     readonly expiration_seconds: number
     readonly salt: string
@@ -90,7 +90,7 @@ export type PlacedOrder = Amounts<
     readonly updated_at: string
   }
 
-/** `protection_price`: of a market order, in the batch of the fill. */
+/** `protection_price`: protection price of a market order in the batch of the fill. */
 export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
   MaybeAmounts<'realized_pnl' | 'available_margin_delta' | 'protection_price'> & {
     readonly fill_id: string
@@ -102,14 +102,14 @@ export type Fill = Amounts<'price' | 'quantity' | 'taker_quantity' | 'fee'> &
     readonly part: number
     readonly action_id: number | null
     readonly side: Side
-    /** Of an order of a liquidation. */
+    /** True for a fill of a forced order. */
     readonly forced: boolean
     readonly status: FillStatus
     readonly tx_hash: string | null
     readonly block_number: number | null
     readonly created_at: string
     readonly updated_at: string
-    /** The builder's label of its order; null without one. */
+    /** Label of the program that built the order; null if there is none. */
     readonly builder: string | null
   }
 
@@ -117,9 +117,9 @@ export type Balance = Amounts<
   'total' | 'available' | 'free' | 'reserved' | 'position_margin' | 'pending_withdrawals'
 >
 
-/** As the balance is read; answers to commands leave the time out. */
+/** Balance from a read; answers to commands omit the time. */
 export type MarginBalance = Balance & {
-  /** From when on the bank pays what is pending; null if nothing is. */
+  /** Earliest payout time of the pending withdrawals; null if none is pending. */
   readonly pending_withdrawals_payable_at: string | null
 }
 
@@ -142,17 +142,20 @@ export type Position = Amounts<
     /** Null if the position is flat. */
     readonly side: Side | null
     readonly leverage: number
-    /** 1 to 5: its fifth of the ranking for deleveraging, 5 first; null without profit, and while it is not known. */
+    /**
+     * Fifth of the deleveraging ranking, from 1 to 5, where 5 is deleveraged first.
+     * Null without profit, and while the rank is unknown.
+     */
     readonly adl_rank: number | null
     readonly updated_at: string
   }
 
-/** The protection price that a market order would have with the present book; null for limit orders. */
+/** Protection price of a market order against the present book; null for limit orders. */
 export type ExpectedProtection = MaybeAmounts<'expected_protection_price'>
 
 export interface Placement extends ExpectedProtection {
   readonly order: PlacedOrder
-  /** Empty for a new order: later batches fill it. */
+  /** Empty for a new order; later batches fill it. */
   readonly fills: readonly Fill[]
   /** True if the same signed order was accepted before; `order` is that order. */
   readonly is_duplicate: boolean
@@ -160,12 +163,12 @@ export interface Placement extends ExpectedProtection {
   readonly read_after: Bookmark
 }
 
-/** The placement of a close, and the position that it met. Null for a repetition long after the order has ended. */
+/** A closing order's placement. The quantities are null in a repetition long after the order has ended. */
 export interface PositionClose
   extends Placement,
     MaybeAmounts<'position_quantity' | 'closing_quantity' | 'staying_quantity'> {}
 
-/** The order that has been replaced ends, once its settling part is mined or voided. */
+/** The replaced order ends once its settling steps are mined or voided. */
 export interface Replacement extends Placement {
   readonly replaced: PlacedOrder
 }
@@ -183,7 +186,7 @@ export interface BatchItemError {
     readonly message: string
     readonly details: {
       readonly code: string
-      /** An order that is rejected now may have been placed by an earlier command. */
+      /** Outcome of this order. A rejected order may still have been placed by an earlier command. */
       readonly outcome: PlacementOutcome
       readonly [more: string]: unknown
     }
@@ -197,14 +200,14 @@ export interface BatchPlacement {
   readonly is_duplicate: boolean
   readonly accepted: number
   readonly refused: number
-  /** One per order, in the order of the request. */
+  /** One result per order, in request order. */
   readonly results: readonly (Pick<Placement, 'order' | 'is_duplicate' | 'read_after'> | BatchItemError)[]
   readonly balance: Balance
   readonly read_after: Bookmark
 }
 
 export interface BatchReplacement extends Omit<BatchPlacement, 'results'> {
-  /** One per replacement, in the order of the request. */
+  /** One result per replacement, in request order. */
   readonly results: readonly (
     | Pick<Replacement, 'order' | 'replaced' | 'is_duplicate' | 'read_after'>
     | BatchItemError
@@ -224,7 +227,7 @@ type CancelResult = Cancellation & { readonly order_hash: string }
 export interface BatchCancellation {
   readonly client_request_id: string
   readonly is_duplicate: boolean
-  /** One per hash, in the order of the request. */
+  /** One result per hash, in request order. */
   readonly results: readonly (CancelResult | (CancelItemError & { readonly order_hash: string }))[]
   readonly read_after: Bookmark
 }
@@ -266,7 +269,7 @@ export type Validation = Amounts<
       'lowest_price' | 'highest_price' | 'tick_size' | 'min_quantity' | 'max_quantity' | 'step_size'
     > & { readonly max_leverage: number }
     readonly balance: Balance
-    /** What the order's signature covers, as EIP-712 typed data. */
+    /** The EIP-712 typed data that the order's signature covers. */
     readonly typed_data: {
       readonly domain: {
         readonly name: string
@@ -282,7 +285,10 @@ export type Validation = Amounts<
     }
   }
 
-/** The auction of one batch, with what decided its price. `rule` and `rule_version` are described in the OpenAPI document. */
+/**
+ * Auction of one batch, with the inputs of its price. The OpenAPI document describes `rule` and
+ * `rule_version`.
+ */
 export type Auction = Amounts<
   'price' | 'volume' | 'demand' | 'supply' | 'oracle_price' | 'surplus' | 'fill_ratio'
 > & {
@@ -366,16 +372,16 @@ export type FillProcessing = Amounts<'quantity' | 'filled_quantity' | 'settling_
   readonly market_id: number
   readonly symbol: string
   readonly status: OrderStatus
-  /** True if a fill is matched and not mined. */
+  /** True while a fill is matched and not mined. */
   readonly settlement_pending: boolean
-  /** True if a fill is not confirmed. */
+  /** True while a fill is not confirmed. */
   readonly confirmation_pending: boolean
   readonly stages: Readonly<Record<FillStatus, number>>
   readonly fills: readonly FillStage[]
   readonly next_cursor: string | null
 }
 
-/** What the public fills of a part have in common. */
+/** Fields shared by the public fills of a part. */
 type CommonOfFills = Pick<
   Fill,
   'batch_id' | 'part' | 'status' | 'tx_hash' | 'block_number' | 'created_at' | 'updated_at'
@@ -387,5 +393,5 @@ type OwnOfFill = Pick<Fill, 'fill_id' | 'side' | 'forced'> & Amounts<'quantity' 
 /** A fill without its account. */
 export type PublicFill = Pick<Fill, 'market_id' | 'symbol'> & OwnOfFill & CommonOfFills
 
-/** Public fills of a part of a batch. Without `fills`: all of the part that were received before. */
+/** Public fills of one part. Without `fills`, the fields apply to all fills of the part received earlier. */
 export type PublicPart = CommonOfFills & { readonly fills?: readonly OwnOfFill[] }

@@ -3,13 +3,13 @@ import type { Side } from '../domain/orders/order.ts'
 import type { Steps, Ticks } from '../domain/units.ts'
 import { type Decimal, fromE18, toE18 } from './decimals.ts'
 
-/** The grid, as `GET /v0/markets` returns it. */
+/** Price and quantity grid, as returned by `GET /v0/markets`. */
 export interface Grid {
   readonly tick_size_e18_raw: string
   readonly step_size_e18_raw: string
 }
 
-/** The nearest price on the grid that is not worse for the trader: buys round down, sells round up. */
+/** Nearest grid price that is not worse for the trader: buys round down, sells round up. */
 export function roundPrice(grid: Grid, price: Decimal, side: Side): string {
   const tick = BigInt(grid.tick_size_e18_raw)
   const wanted = toE18(price)
@@ -17,17 +17,22 @@ export function roundPrice(grid: Grid, price: Decimal, side: Side): string {
   return fromE18(side === 'LONG' || below === wanted ? below : below + tick)
 }
 
-/** The largest quantity on the grid that does not exceed `quantity`. */
+/** Largest grid quantity that does not exceed `quantity`. */
 export function roundQuantity(grid: Grid, quantity: Decimal): string {
   const step = BigInt(grid.step_size_e18_raw)
   return fromE18((toE18(quantity) / step) * step)
 }
 
-/** Throws if the price is off the grid; the message names the two nearest valid prices. */
+/**
+ * Converts a price to ticks. Throws if the price is off the grid; the message names the two nearest valid prices.
+ */
 export const toTicks = (grid: Grid, price: Decimal): Ticks =>
   onGrid('price', toE18(price), BigInt(grid.tick_size_e18_raw)) as Ticks
 
-/** Throws if the quantity is off the grid; the message names the two nearest valid quantities. */
+/**
+ * Converts a quantity to steps. Throws if the quantity is off the grid; the message names the two nearest
+ * valid quantities.
+ */
 export const toSteps = (grid: Grid, quantity: Decimal): Steps =>
   onGrid('quantity', toE18(quantity), BigInt(grid.step_size_e18_raw)) as Steps
 

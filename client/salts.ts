@@ -6,9 +6,9 @@ export interface SaltSequence {
 }
 
 const END = 1n << 53n
-/** Salts per millisecond. The time of a start fits below `END` until 2109. */
+/** Salts per millisecond. Start times fit below `END` until 2109. */
 const SALTS_PER_MS = 1n << 11n
-/** Starts of one millisecond are spread over so many salts, those of 128 ms. */
+/** Range of random start offsets: the salts of 128 ms. */
 const SPREAD = 1n << 18n
 
 function startOfNow(): bigint {
@@ -17,10 +17,11 @@ function startOfNow(): bigint {
 }
 
 /**
- * Counts up from `start`. The default start is the current millisecond × 2^11 plus 18 random bits. A program that restarts without
- * persisted salts therefore repeats none after 256 ms, as long as it places fewer than 1,024 orders per millisecond, and programs that
- * start in the same millisecond have different salts at first. Programs that share one account for long must use separate ranges, or one
- * meets the salts of another after 131,072 orders on average. `persist` runs before `next` returns the salt.
+ * Counts up from `start`. `persist` runs before `next` returns the salt.
+ * The default start is the current millisecond × 2^11 plus 18 random bits. A program that restarts without
+ * persisted salts repeats no salt after 256 ms, if it places fewer than 1,024 orders per millisecond.
+ * Programs that start in the same millisecond begin with different salts. Programs that share one account for
+ * long must use separate ranges: two default sequences collide after 131,072 orders on average.
  */
 export function saltSequence(start = startOfNow(), persist: (salt: bigint) => void = () => {}): SaltSequence {
   let following = start

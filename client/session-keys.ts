@@ -1,4 +1,6 @@
-/** Session keys of the account: registered and revoked by requests that the owner signs and the exchange sends. */
+/**
+ * Session keys of the account, registered and revoked through requests that the owner signs and the exchange submits.
+ */
 import { missingOption } from './account.ts'
 import { encodeCall } from './chain/calls.ts'
 import { type ForwarderDomain, type ForwardRequest, signForwardRequest } from './forward-request.ts'
@@ -19,13 +21,13 @@ export interface SessionKey {
   readonly registered_at: string
   readonly expires_at: string
   readonly revoked_at: string | null
-  /** No order of the key is accepted any more, whatever its status. */
+  /** If true, orders of the key are no longer accepted, regardless of its status. */
   readonly revocation_requested: boolean
   readonly pending_operation_id: string | null
 }
 
 export interface SessionKeyOperation {
-  /** The digest of the signed request: known before the relay is answered. */
+  /** Digest of the signed request; known before the relay responds. */
   readonly operation_id: string
   readonly operation: KeyOperation
   readonly session_public_address: string
@@ -51,7 +53,7 @@ export type PreparedOperation = ForwardRequest &
     readonly operation_id: string
   }
 
-/** A request that can be persisted before it is sent: sending it again answers with the same operation. */
+/** A signed request. Persist it before sending; sending it again returns the same operation. */
 export type SignedOperation = ForwardRequest & {
   readonly operation_id: string
   readonly signature: string
@@ -62,11 +64,11 @@ export type SignedOperation = ForwardRequest & {
 
 export interface SessionKeyList extends Page {
   readonly session_keys: readonly SessionKey[]
-  /** Also of keys that are not on the chain yet. */
+  /** Operations in progress, including keys that are not on chain yet. */
   readonly pending_operations: readonly SessionKeyOperation[]
 }
 
-/** Orders, and changes of margin and leverage. */
+/** Permissions for orders, and for margin and leverage changes. */
 const ALL_PERMISSIONS = 3
 
 const calldataOf = (operation: KeyOperation, address: string): string =>
@@ -77,7 +79,7 @@ const calldataOf = (operation: KeyOperation, address: string): string =>
 export interface SessionKeysOptions {
   readonly http: HttpSession
   readonly marketData: Pick<MarketData, 'contracts'>
-  /** Of the account itself; null without it. */
+  /** Signer of the account itself; null if there is none. */
   readonly signer: Signer | null
 }
 
@@ -93,7 +95,10 @@ export class SessionKeys {
     return this.#run('register', address, options)
   }
 
-  /** Revokes the key and returns once the chain has revoked it. From the relay on, none of its orders is accepted. */
+  /**
+   * Revokes the key and returns once the revocation is on chain. The exchange accepts no order of the key
+   * from the relay on.
+   */
   async revoke(address: string, options: WaitOptions = {}): Promise<SessionKeyOperation> {
     return this.#run('revoke', address, options)
   }
@@ -103,7 +108,7 @@ export class SessionKeys {
     return this.#options.http.post('/v0/session-keys/prepare', body)
   }
 
-  /** Signs a prepared request. Throws if it would do anything else than the operation with this key. */
+  /** Signs a prepared request. Throws if the request differs from the operation with this key. */
   async sign(prepared: PreparedOperation): Promise<SignedOperation> {
     const { signer, marketData } = this.#options
     if (signer === null) return missingOption('privateKey (or signer)')
@@ -125,7 +130,9 @@ export class SessionKeys {
     }
   }
 
-  /** Retried after a lost answer: the same request is the same operation. */
+  /**
+   * Relays a request. It is retried after a lost response, because the same request is the same operation.
+   */
   async relay(signed: SignedOperation): Promise<SessionKeyOperation> {
     return this.#options.http.post('/v0/session-keys/relay', signed)
   }

@@ -1,4 +1,6 @@
-/** Signs in with a wallet at the identity provider of the local stack, as a program: authorization code with PKCE, and EIP-4361. */
+/**
+ * Signs in at the identity provider of the local stack with a wallet: authorization code with PKCE, and EIP-4361.
+ */
 import { type ClearbatchError, errorOfResponse, errorWithoutResponse } from './errors.ts'
 
 /** A `Signer` of an account, or any ethers wallet. */
@@ -8,25 +10,28 @@ export interface SignInWallet {
 }
 
 export interface SignInOptions {
-  /** `issuer_url` of `stack.json`. */
+  /** `issuer_url` from `stack.json`. */
   readonly issuerUrl: string
   readonly wallet: SignInWallet
   readonly fetch?: typeof fetch
 }
 
 export interface SignedIn {
-  /** For `Authorization: Bearer <token>`. */
+  /** Token for `Authorization: Bearer <token>`. */
   readonly accessToken: string
   /** Unix milliseconds. */
   readonly expiresAt: number
 }
 
-/** The public client of programs. Its redirect address is never opened: the program reads the code from the redirection itself. */
+/**
+ * Public OAuth client for programs. Its redirect URL is never opened: the program reads the code from the
+ * redirect response.
+ */
 const CLIENT_ID = 'clearbatch'
 const REDIRECT_URI = 'http://127.0.0.1/callback'
 const TIMEOUT_MS = 10_000
 
-/** Sends requests with the cookies that earlier responses set, and follows no redirection. */
+/** Sends requests with the cookies of earlier responses, and follows no redirect. */
 function createAgent(issuerUrl: string, send: typeof fetch) {
   const cookies = new Map<string, string>()
   return async (path: string, init: RequestInit = {}): Promise<Response> => {
@@ -63,7 +68,7 @@ async function post<Answer>(agent: Agent, path: string, body: URLSearchParams | 
   return (await response.json()) as Answer
 }
 
-/** The address to which a response redirects. */
+/** URL to which a response redirects. */
 async function redirection(response: Response, issuerUrl: string): Promise<URL> {
   const location = response.headers.get('location')
   if (location === null) throw await refused(response)
@@ -79,7 +84,7 @@ const random = (): string => base64url(crypto.getRandomValues(new Uint8Array(32)
 const sha256 = async (text: string): Promise<Uint8Array> =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))
 
-/** Signs the provider's text in an authorization that begins at `path`, and returns the address to which the provider redirects. */
+/** Signs the provider's text in an authorization that begins at `path`; returns the redirect URL. */
 async function approve(agent: Agent, path: string, { issuerUrl, wallet }: SignInOptions): Promise<URL> {
   const interaction = await redirection(await agent(path), issuerUrl)
   const { message } = await post<{ message: string }>(agent, `${interaction.pathname}/message`, {
@@ -93,7 +98,9 @@ async function approve(agent: Agent, path: string, { issuerUrl, wallet }: SignIn
   return redirection(await agent(redirect_to), issuerUrl)
 }
 
-/** Does in place of a browser what the person does who opens `address`. Returns the redirection, which has the code. */
+/**
+ * Completes the login page at `address` in place of a browser user; returns the redirect URL, which contains the code.
+ */
 export const approveAddress = (address: string, options: SignInOptions): Promise<URL> =>
   approve(createAgent(options.issuerUrl, options.fetch ?? fetch), address, options)
 
@@ -117,7 +124,10 @@ async function authorize(agent: Agent, options: SignInOptions, verifier: string)
   return code
 }
 
-/** Throws `ClearbatchError`. A contract wallet passes its own `address` and a `signMessage` that its contract accepts. */
+/**
+ * Signs in. Throws `ClearbatchError`. A contract wallet passes its `address` and a `signMessage` that its
+ * contract accepts.
+ */
 export async function signIn(options: SignInOptions): Promise<SignedIn> {
   const agent = createAgent(options.issuerUrl, options.fetch ?? fetch)
   const verifier = random()

@@ -1,4 +1,4 @@
-/** Computes an order's hash and signature with the same code that the exchange verifies them with. */
+/** Computes an order's hash and signature with the code that the exchange verifies them with. */
 import { toHex } from '../domain/hex.ts'
 import {
   isAlwaysReduceOnly,
@@ -14,7 +14,7 @@ import { keccak } from './keccak.ts'
 import { type Grid, toSteps, toTicks } from './rounding.ts'
 import type { Signer } from './signers/signer.ts'
 
-/** The fields of a market that signing uses: its grid and its signing domain. */
+/** Market fields that signing uses: grid and signing domain. */
 export interface SigningMarket extends Grid {
   readonly market_id: number
   readonly trader_address: string
@@ -23,7 +23,7 @@ export interface SigningMarket extends Grid {
 /** The terms of an order in human-readable decimals. */
 export interface OrderTerms {
   readonly side: Side
-  /** The default is LIMIT with a price and MARKET without one. */
+  /** Default: LIMIT with a price, MARKET without a price. */
   readonly type?: OrderType
   readonly price?: Decimal
   readonly quantity: Decimal
@@ -44,7 +44,10 @@ export interface SignedOrder {
   readonly signature: string
 }
 
-/** A market order's signature stays valid on chain until it expires, even after the order has ended at the exchange. */
+/**
+ * Lifetime of a market order in seconds. Its signature stays valid on chain until it expires, even after the
+ * order has ended at the exchange.
+ */
 export const MARKET_ORDER_LIFE_S = 60
 
 export interface UnsignedOrder {
@@ -56,7 +59,7 @@ export interface UnsignedOrder {
   readonly now: number
 }
 
-/** The order as it will be signed: converted to ticks and steps, with the reduce-only bit and the expiry of its type. */
+/** The order to sign: in ticks and steps, with the reduce-only bit and the expiry of its type. */
 export function buildOrder({ market, terms, maker, salt, now }: UnsignedOrder): Order {
   const type = terms.type ?? (terms.price === undefined ? 'MARKET' : 'LIMIT')
   const latest = Math.floor(now / 1000) + MARKET_ORDER_LIFE_S
@@ -77,7 +80,7 @@ export function buildOrder({ market, terms, maker, salt, now }: UnsignedOrder): 
   }
 }
 
-/** Signs the orders of one market. */
+/** Creates a signer for the orders of one market. */
 export function orderSigner(market: SigningMarket, chainId: number) {
   const hasher: OrderHasher = orderHasher(
     {

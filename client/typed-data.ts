@@ -16,7 +16,7 @@ export interface TypedDomain {
   readonly verifyingContract: string
 }
 
-/** Has the form that wallets expect; `types` contains one struct. */
+/** Typed data in the form that wallets expect; `types` contains one struct. */
 export interface TypedData {
   readonly domain: TypedDomain
   readonly primaryType: string
@@ -35,7 +35,7 @@ function fieldsOf(type: string): readonly TypedField[] {
   })
 }
 
-/** A number as a word of 32 bytes; a negative one as two's complement. */
+/** A number as a 32-byte word; negative numbers as two's complement. */
 export const wordOf = (value: bigint): Uint8Array =>
   bytesOf(
     `0x${BigInt.asUintN(256, value)

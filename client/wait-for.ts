@@ -1,4 +1,4 @@
-/** Polls a read until a condition holds: for what no bookmark names, such as a fill by a later batch. */
+/** Polls a read until a condition holds, for events without a bookmark, such as a fill by a later batch. */
 import { ClearbatchError, CODES } from './errors.ts'
 
 export interface WaitOptions {

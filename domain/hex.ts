@@ -35,14 +35,17 @@ export function writeHex(text: string, target: Uint8Array, offset: number): bool
   return true
 }
 
-/** As `toHex`, of `width` bytes of a record: without a view of them, which takes longer to create than to read. */
+/**
+ * `toHex` of `width` bytes of a record. It avoids a view of the bytes, which costs more to create than the
+ * bytes cost to read.
+ */
 export function hexAt(view: DataView, at: number, width: number): `0x${string}` {
   let text = '0x'
   for (let place = at; place < at + width; place++) text += HEX[view.getUint8(place)]
   return text as `0x${string}`
 }
 
-/** As `writeHex`, into a record. */
+/** `writeHex` into a record. */
 export function writeHexAt(text: string, view: DataView, offset: number): boolean {
   for (let at = 2, to = offset; at < text.length; at += 2, to++) {
     const high = NIBBLES[text.charCodeAt(at)] ?? -1

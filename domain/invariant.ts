@@ -1,6 +1,6 @@
 /**
- * Errors of programmers: an invariant of the code does not hold. Never bad input, never a fault of another
- * system.
+ * Programming errors: an invariant of the code does not hold.
+ * Invalid input and faults of other systems are never reported with these errors.
  */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError'
@@ -10,10 +10,10 @@ export function invariant(condition: boolean, rule: string): asserts condition {
   if (!condition) throw new InvariantError(`invariant violated: ${rule}`)
 }
 
-/** The error of a broken invariant, for code that runs too often to build the text of every rule that holds. */
+/** Error of a broken invariant. Hot paths use it to build the rule's text only after the check fails. */
 export const violated = (rule: string): InvariantError => new InvariantError(`invariant violated: ${rule}`)
 
-/** The default branch of an exhaustive switch. */
+/** Default branch of an exhaustive switch. */
 export function unreachable(value: never): never {
   throw new InvariantError(`unreachable: ${String(value)}`)
 }

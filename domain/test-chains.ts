@@ -1,4 +1,7 @@
-/** Chains whose collateral is a test token that any account can mint: the test network, with the local stack, and test runners. */
+/**
+ * Chains with a test token as collateral, which any account can mint: the test network (also the local
+ * stack), and test runners.
+ */
 const TEST_CHAINS: readonly number[] = [6343, 31_337]
 
 /** Twin of `isTestChain` in contracts/libraries/DelayBoundsLib.sol. */

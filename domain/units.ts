@@ -1,10 +1,9 @@
 /**
  * Units of the exchange, and arithmetic with explicit rounding.
- *
  * Amounts are bigint scaled by 1e18 and branded by kind, so that mixing two kinds does not compile. Ticks and
  * steps are counts: safe integers in a `number`, because the auction compares and adds millions of them. The
  * name of every division states its rounding: `Down` and `Floor` yield the smaller result, `Up` and `Ceil`
- * the larger.
+ * the larger result.
  */
 import { invariant } from './invariant.ts'
 
@@ -34,9 +33,9 @@ export type Steps = Count<'Steps'>
 export type Seconds = Count<'Seconds'>
 /** Unix milliseconds. */
 export type Millis = Count<'Millis'>
-/** A date of the Gregorian calendar: days since 1970-01-01, in whichever time zone the date is read. */
+/** A Gregorian calendar date, as days since 1970-01-01; the caller chooses the time zone. */
 export type Day = Count<'Day'>
-/** Sequence of an order in its market's journal. Smaller is earlier. */
+/** Journal sequence number of an order in its market. A smaller number is earlier. */
 export type Seq = Count<'Seq'>
 export type MarketId = Count<'MarketId'>
 export type UserId = Count<'UserId'>
@@ -66,7 +65,7 @@ export const mulDivUp = (a: bigint, b: bigint, c: bigint): bigint => {
   return (a * b + c - 1n) / c
 }
 
-/** Rounds towards minus infinity, unlike the `/` of bigint; b positive. */
+/** Rounds towards minus infinity, unlike the bigint operator `/`: divFloor(-7n, 2n) is -4n. b is positive. */
 export const divFloor = (a: bigint, b: bigint): bigint => {
   invariant(b > 0n, 'divFloor gets a positive divisor')
   const quotient = a / b

@@ -1,6 +1,6 @@
-/** The text of a body whose sender is not trusted with its size. */
+/** Reads the text of a body from an untrusted sender. */
 
-/** Null if it is larger than the bound; the rest of it is not read. */
+/** The body's text; null if it exceeds the bound. The rest is then not read. */
 export async function boundedText(
   body: AsyncIterable<Uint8Array> | null,
   mostBytes: number,

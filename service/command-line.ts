@@ -1,7 +1,10 @@
-/** Arguments of the command-line tools: each tool declares its flags, and an invalid argument ends it with its usage and exit code 2. */
+/**
+ * Arguments of the command-line tools.
+ * Each tool declares its flags. An invalid argument ends the tool with its usage and exit code 2.
+ */
 import { parseArgs } from 'node:util'
 
-/** Ends a tool with its usage, which the message contains. `exitCode` is 0 if the usage was requested. */
+/** Ends a tool with the usage text in its message. `exitCode` is 0 if the user requested the usage. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly exitCode: 0 | 2
@@ -12,24 +15,27 @@ export class UsageError extends Error {
   }
 }
 
-/** What a flag accepts, as the end of a sentence. Thrown by `Flag.read`. */
+/**
+ * `Flag.read` throws it. The message states what the flag accepts and completes a sentence, for example "a
+ * whole number".
+ */
 class Invalid extends Error {}
 
 export interface Flag<Value> {
-  /** Stands for the value in the usage; null if the flag takes none. */
+  /** Placeholder of the value in the usage; null if the flag takes no value. */
   readonly placeholder: string | null
   readonly help: string
-  /** `text` is undefined if the flag is not given. */
+  /** `text` is undefined if the flag is absent. */
   readonly read: (text: string | undefined) => Value
 }
 
 export type Flags = Readonly<Record<string, Flag<unknown>>>
 
 export interface CommandLine<Declared extends Flags> {
-  /** As it is typed, such as `npm run cb -- replay --`. */
+  /** Command as typed, for example `npm run cb -- replay --`. */
   readonly command: string
   readonly flags: Declared
-  /** Arguments without a flag, for the usage. If it is not set, the tool takes none. */
+  /** Positional arguments in the usage. If absent, the tool takes none. */
   readonly positionals?: string
 }
 
@@ -37,7 +43,7 @@ export type Arguments<Declared extends Flags> = {
   readonly [Name in keyof Declared]: Declared[Name] extends Flag<infer Value> ? Value : never
 } & { readonly positionals: readonly string[] }
 
-/** A flag whose value is accepted if `convert` returns one. */
+/** A flag that accepts a value if `convert` returns a result for it. */
 const flag = <Value>(
   placeholder: string,
   help: string,
@@ -72,7 +78,7 @@ export const oneOf = <const Word extends string>(
 /** A number in decimal digits, without exponent or other notations of JavaScript. */
 const DECIMAL = /^\d+(\.\d+)?$/
 
-/** `kind` says in errors what the number is. */
+/** `kind` names the number in error messages. */
 export function wholeNumber(
   help: string,
   { least = 0, most = Number.MAX_SAFE_INTEGER, kind = 'a whole number' } = {},
@@ -146,7 +152,7 @@ function rawArguments(line: CommandLine<Flags>, args: readonly string[]) {
   }
 }
 
-/** For what the flags cannot check: positionals, and flags that depend on each other. */
+/** Rejects arguments that the flags cannot check: positionals, and flags that depend on each other. */
 export function rejectArguments(line: CommandLine<Flags>, problem: string): never {
   throw new UsageError(`${problem}\n\n${usageOf(line)}`)
 }
@@ -163,7 +169,7 @@ function usageOf({ command, flags, positionals }: CommandLine<Flags>): string {
   ].join('\n')
 }
 
-/** The arguments of this process. Ends it if they are invalid. */
+/** Arguments of this process. Invalid arguments end the process. */
 export const argumentsOf = <const Declared extends Flags>(line: CommandLine<Declared>): Arguments<Declared> =>
   orExit(() => parseArguments(line, process.argv.slice(2)))
 

@@ -1,11 +1,11 @@
-/** Decimal text as exact amounts. */
+/** Parses decimal text to exact amounts. */
 
 const DECIMALS = 18
 const FORM = /^(-?)(\d{1,60})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/
 
 /**
- * The number times 1e18; null if the text is no decimal number, or has a digit other than 0 beyond 18 decimals. Accepts the notations of
- * JSON numbers.
+ * The number × 1e18; null if the text is not a decimal number, or has a non-zero digit beyond 18 decimals.
+ * Accepts JSON number notation.
  */
 export function parseDecimal(text: string): bigint | null {
   const match = FORM.exec(text)
@@ -18,7 +18,7 @@ export function parseDecimal(text: string): bigint | null {
   return digits % divisor === 0n ? digits / divisor : null
 }
 
-/** The same, with digits beyond 18 decimals cut off: for prices, whose sources can state more. */
+/** As `parseDecimal`, but truncates beyond 18 decimals, because price sources can send more digits. */
 export function parsePrice(text: string): bigint | null {
   const cut = /^-?\d+\.\d{18}(?=\d+$)/.exec(text)
   return parseDecimal(cut === null ? text : cut[0])

@@ -3,7 +3,7 @@ import type { Address } from '../domain/units.ts'
 
 export type Env = Readonly<Record<string, string | undefined>>
 
-/** The message names the variable, the value received (unless it is secret), and what would be valid. */
+/** The message names the variable, the received value (unless it is secret), and a valid value. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -19,19 +19,22 @@ export interface Listener {
   readonly port: number
 }
 
-/** A supervisor must give a process this time between SIGTERM and SIGKILL. The local stack kills after exactly this time. */
+/**
+ * Time between SIGTERM and SIGKILL that a supervisor must allow. The local stack sends SIGKILL after exactly
+ * this time.
+ */
 export const KILL_AFTER_MS = 20_000
-/** A process that exceeds its drain still has to log that and exit before it is killed. */
+/** Longest drain. The difference to `KILL_AFTER_MS` lets a process log an exceeded drain and exit. */
 export const MOST_DRAIN_MS = KILL_AFTER_MS - 2_000
 
-/** What every process reads. */
+/** Variables that every process reads. */
 export interface ProcessConfig {
-  /** Where the process serves its health and metrics, for the operator only. */
+  /** Address of the health and metrics server, for the operator only. */
   readonly internal: Listener
   readonly logLevel: string
-  /** Bound of a drain: after it the process exits with code 1. */
+  /** Longest drain; a process that exceeds it exits with code 1. */
   readonly drainMs: number
-  /** Point at which a crash test ends the process. */
+  /** Kill point at which a crash test ends the process. */
   readonly killAt: string | null
 }
 
@@ -51,7 +54,7 @@ export function environment(env: Env, processName: string) {
     optional(name) ??
     fallback ??
     rejectVariable(name, `is not set: the ${processName} cannot start without it`)
-  /** One of the words. */
+  /** Reads a variable that must be one of `words`. */
   const choice = (name: string, words: readonly string[], fallback: string): string => {
     const value = text(name, fallback)
     return words.includes(value) ? value : received(name, `one of ${words.join(', ')}`)
@@ -64,7 +67,7 @@ export function environment(env: Env, processName: string) {
     const { protocol } = new URL(value)
     return protocols.includes(protocol) ? value : rejectVariable(name, `has protocol ${protocol} ${valid}`)
   }
-  /** A whole number from `least` to `most`. */
+  /** Reads a whole number from `least` to `most`. */
   const count = (
     name: string,
     fallback?: number,
@@ -84,7 +87,7 @@ export function environment(env: Env, processName: string) {
     count,
     database: (): string => url('DATABASE_URL', POSTGRES),
     http: (name: string): string => url(name, HTTP),
-    /** In wei. */
+    /** Reads an amount in wei. */
     amount(name: string, fallback: bigint): bigint {
       const value = text(name, fallback.toString())
       return /^\d+$/.test(value) ? BigInt(value) : received(name, 'an amount in wei, decimal digits only')
@@ -94,7 +97,7 @@ export function environment(env: Env, processName: string) {
       if (ON.includes(value)) return true
       return OFF.includes(value) ? false : received(name, `one of ${[...ON, ...OFF].join(', ')}`)
     },
-    /** In lower case. */
+    /** Reads an address and converts it to lower case. */
     address(name: string): Address {
       const value = text(name).toLowerCase()
       return /^0x[0-9a-f]{40}$/.test(value)

@@ -1,7 +1,7 @@
-/** Comparison of secrets. */
+/** Compares secrets. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 
 const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** In constant time, whatever the lengths. */
+/** Compares in constant time, independent of the lengths. */
 export const equalText = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))

@@ -1,10 +1,10 @@
-/** Liveness, readiness and metrics over HTTP, in one format for every process, on a listener of their own. */
+/** Liveness, readiness and metrics over HTTP, in one format for every process, on a separate listener. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 import { bind, type HttpListener, INTERNAL_SERVER } from './http-listener.ts'
 import type { Logger } from './logger.ts'
 
-/** Why a check fails. Codes only: the text of an error can contain addresses and credentials, so it is logged instead. */
+/** Failure codes of a check. Error texts can contain addresses and credentials, so they are only logged. */
 export type CheckFailure =
   | 'failed'
   | 'timed_out'
@@ -19,7 +19,7 @@ export type CheckFailure =
   | 'clock_skewed'
   | 'lane_stalled'
 
-/** One dependency without which the process cannot do its work. */
+/** A dependency that the process needs to work. */
 export interface Check {
   readonly name: string
   /** A rejection counts as `failed` and is logged. */
@@ -33,10 +33,10 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, true | CheckFailure>>
 }
 
-/** Bound of one check, so that a probe gets its answer while a dependency does not respond. */
+/** Time limit of one check, so that a probe is answered while a dependency hangs. */
 const CHECK_MS = 2_000
 
-/** The body of `/health/live`: an answer at all is what shows that the process lives. */
+/** Body of `/health/live`. Any response proves that the process is alive. */
 export const LIVE = { status: 'ok' } as const
 
 async function outcome(
@@ -80,14 +80,14 @@ export interface HealthOptions {
   readonly registry: Registry
   readonly logger: Logger
   readonly readiness: () => Promise<Readiness>
-  /** Answers every request whose path begins with the prefix; it has its own authentication. */
+  /** Serves every request with this path prefix; the page has its own authentication. */
   readonly page?: {
     readonly prefix: string
     readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   } | null
 }
 
-/** Resolves when the port is bound. */
+/** Starts the server; resolves when the port is bound. */
 export async function serveHealth(options: HealthOptions): Promise<HttpListener> {
   const server = createServer(INTERNAL_SERVER, (request, response) => {
     const [path = '/'] = (request.url ?? '/').split('?')

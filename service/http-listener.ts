@@ -1,4 +1,4 @@
-/** Binds an HTTP server to its address, and closes it with its connections. */
+/** Binds an HTTP server to its address, and closes it together with its connections. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Listener } from './environment.ts'
@@ -8,12 +8,14 @@ export interface HttpListener {
   close(): Promise<void>
 }
 
-/** For servers inside the exchange: a stalled request ends after a few seconds, as on the public listener of the api. */
+/**
+ * Timeouts of servers inside the exchange: a stalled request ends after a few seconds, as on the api's public listener.
+ */
 export const INTERNAL_SERVER = {
   ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
 } as const
 
-/** Resolves when the port is bound. */
+/** Binds the server; resolves when the port is bound. */
 export async function bind(server: Server, { host, port }: Listener): Promise<HttpListener> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -1,13 +1,15 @@
-/** Reads configuration files in JSON: every value is checked, unknown names are rejected, and an error names the place. */
+/**
+ * Reads JSON configuration files. Every value is checked, unknown names are rejected, and an error names the path.
+ */
 import { parseDecimal } from './decimal.ts'
 
-/** The message names the place, the value received, and what would be valid. */
+/** The message names the path, the received value, and a valid value. */
 export class JsonError extends Error {
   override readonly name = 'JsonError'
 }
 
 export interface JsonReader {
-  /** Such as `feeds[0].sources[1]`. */
+  /** Path of the object, for example `feeds[0].sources[1]`. */
   readonly path: string
   reject(name: string, valid: string): never
   has(name: string): boolean
@@ -26,7 +28,7 @@ export interface JsonReader {
   flag(name: string, fallback: boolean): boolean
   object(name: string): JsonReader
   objects(name: string): readonly JsonReader[]
-  /** Rejects names that were not read. */
+  /** Rejects names that no call has read. */
   end(): void
 }
 

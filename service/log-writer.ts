@@ -1,6 +1,6 @@
 /**
- * Writes log lines without ever waiting for their reader: a full disk, or a pipe that is not read, must not stop the process. Lines wait in a
- * bounded buffer; what does not fit is dropped, counted, and reported once lines can be written again.
+ * Writes log lines without waiting for their reader: a full disk or an unread pipe must not stop the process.
+ * Lines wait in a bounded buffer. Lines beyond it are dropped, counted, and reported once writing succeeds again.
  */
 import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
@@ -13,30 +13,30 @@ export interface LogFile {
 
 export interface LogWriterOptions {
   readonly file: LogFile
-  /** Bytes that wait at most. */
+  /** Maximum buffered bytes. */
   readonly maxBytes: number
-  /** The line that reports dropped lines. */
+  /** Formats the line that reports dropped lines. */
   readonly report: (dropped: number) => string
 }
 
 export interface LogWriter {
   /** The form that the logger calls. */
   write(line: string): void
-  /** Resolves once everything is written, and after `mostMs` at the latest. */
+  /** Resolves once everything is written, or after `mostMs`. */
   flush(mostMs: number): Promise<void>
-  /** Writes what can be written at once: at the end of the process. */
+  /** Writes as much as possible synchronously, at the end of the process. */
   flushSync(): void
-  /** Lines that were dropped since the start. */
+  /** Number of lines dropped since the start. */
   readonly dropped: number
 }
 
-/** Bytes of one write. */
+/** Bytes per write. */
 const CHUNK_BYTES = 64 * 1024
-/** Pause after a failed write: EAGAIN of a full pipe, ENOSPC of a full disk, EPIPE of a reader that has ended. */
+/** Pause after a failed write: EAGAIN of a full pipe, ENOSPC of a full disk, EPIPE of an ended reader. */
 const RETRY_MS = 100
-/** Longest wait of the end of the process for a write in flight. */
+/** Longest wait for a write in flight at the end of the process. */
 const IN_FLIGHT_MS = 50
-/** Room for the report of dropped lines. */
+/** Reserved bytes for the report of dropped lines. */
 const REPORT_BYTES = 512
 
 export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): LogWriter {
@@ -44,7 +44,7 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
   let waitingBytes = 0
   let dropped = 0
   let reported = 0
-  /** What is being written, or was written in part. */
+  /** Chunk that is being written, or was partly written. */
   let chunk: Buffer | null = null
   let isWriting = false
   let timer: NodeJS.Timeout | undefined
@@ -55,7 +55,7 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
     waitingBytes += line.length
   }
 
-  /** The next bytes to write; null if nothing waits. */
+  /** Next bytes to write; null if the buffer is empty. */
   function next(): Buffer | null {
     if (chunk !== null) return chunk
     if (dropped > reported && waitingBytes + REPORT_BYTES <= maxBytes) {
@@ -118,7 +118,7 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
       clearTimeout(late)
     },
     flushSync() {
-      // Its callback cannot run any more; a write that is not over by then is one that does not end.
+      // The write's callback can no longer run; a write still in flight by then never ends.
       if (isWriting) {
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, IN_FLIGHT_MS)
         advance(Number.POSITIVE_INFINITY)
@@ -127,7 +127,7 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
       try {
         for (let bytes = next(); bytes !== null; bytes = next()) advance(file.writeSync(bytes))
       } catch {
-        // The reader does not read: the lines are lost with the process.
+        // The reader has stopped: the remaining lines are lost with the process.
       }
     },
     get dropped() {
@@ -139,9 +139,9 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
 const STDOUT = 1
 
 /**
- * Standard output, without blocking: a blocked write would hold a thread that the end of the process waits for. A socket, which is what
- * Node.js gives its child processes, is written to by the event loop. A pipe or a file is opened again, so that the flag is not shared with
- * other processes; where that fails, it is used as it is.
+ * Opens standard output without blocking: a blocked write would occupy a thread that the process end waits for.
+ * Node.js gives child processes a socket, which the event loop writes. A pipe or a file is opened again, so that the flag is
+ * not shared with other processes; if that fails, it is used unchanged.
  */
 export function openStdout(): LogFile {
   if (fstatSync(STDOUT).isSocket()) return socketFile(STDOUT)
@@ -149,7 +149,7 @@ export function openStdout(): LogFile {
   try {
     fd = openSync(`/proc/self/fd/${STDOUT}`, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)
   } catch {
-    // See above.
+    // The file stays in use unchanged.
   }
   return {
     write: (bytes, done) => write(fd, bytes, (error, written) => done(error, written)),

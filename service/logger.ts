@@ -2,9 +2,9 @@
 import { type Logger as PinoLogger, pino } from 'pino'
 import { createLogWriter, type LogWriter, openStdout } from './log-writer.ts'
 
-/** What jobs, projections and adapters log through: facts as fields, then the event in words. */
+/** Logger of jobs, projections and adapters: facts as fields, then the event in words. */
 export interface Logger {
-  /** One line per decision: what `LOG_LEVEL=debug` adds. */
+  /** One line per decision, written only with `LOG_LEVEL=debug`. */
   debug(details: object, message: string): void
   info(details: object, message: string): void
   warn(details: object, message: string): void
@@ -14,10 +14,10 @@ export interface Logger {
 /** Credentials and signatures never appear in a log. */
 const REDACTED = ['req.headers.authorization', 'req.headers.cookie', '*.signature']
 
-/** Some seconds of a busy process at the level `info`. */
+/** Buffer limit: some seconds of output of a busy process at level `info`. */
 const MAX_BYTES = 4 * 1024 * 1024
 
-/** One per process: its lines must not overtake one another. */
+/** One writer per process, so that its lines keep their order. */
 let writer: LogWriter | undefined
 
 function writerFor(name: string): LogWriter {
@@ -39,15 +39,18 @@ function writerFor(name: string): LogWriter {
   return own
 }
 
-/** Every line carries `process` and an ISO 8601 time. A line never delays the process (`log-writer.ts`). */
+/**
+ * Creates a logger. Every line carries `process` and an ISO 8601 time. A line never delays the process
+ * (`log-writer.ts`).
+ */
 export const createLogger = (name: string, level: string): PinoLogger =>
   pino(
     { level, base: { process: name }, timestamp: pino.stdTimeFunctions.isoTime, redact: REDACTED },
     writerFor(name),
   )
 
-/** Log lines that this process has dropped. */
+/** Number of log lines that this process has dropped. */
 export const droppedLogLines = (): number => writer?.dropped ?? 0
 
-/** Before the end of the process; after `mostMs` without a reader it gives up. */
+/** Writes buffered lines before the process ends. It gives up after `mostMs` without a reader. */
 export const flushLog = async (mostMs: number): Promise<void> => writer?.flush(mostMs)

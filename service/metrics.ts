@@ -1,4 +1,4 @@
-/** The Prometheus registry of a process, and its instruments in short form. */
+/** Prometheus registry of a process, with short constructors for its instruments. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { droppedLogLines } from './logger.ts'
 
@@ -8,7 +8,7 @@ export const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 export interface Instruments {
   counter<Label extends string>(name: string, help: string, labelNames?: readonly Label[]): Counter<Label>
   gauge<Label extends string>(name: string, help: string, labelNames?: readonly Label[]): Gauge<Label>
-  /** A gauge whose value is computed by `read` at each scrape. */
+  /** A gauge that calls `read` at each scrape. */
   computed(name: string, help: string, read: () => number): void
   histogram<Label extends string>(
     name: string,
@@ -18,7 +18,7 @@ export interface Instruments {
   ): Histogram<Label>
 }
 
-/** A registry that already carries the default metrics of Node.js. */
+/** Creates a registry that includes the default metrics of Node.js. */
 export function createRegistry(): { readonly registry: Registry; readonly instruments: Instruments } {
   const registry = new Registry()
   const registers = [registry]

@@ -1,14 +1,14 @@
-/** New York time by the time-zone database that Node.js contains (ICU). */
+/** New York time from the time-zone database of Node.js (ICU). */
 import type { LocalTime } from '../domain/market/trading-calendar.ts'
 import type { Millis } from '../domain/units.ts'
 
-/** Prints the offset as `GMT-05:00`. */
+/** Formats the offset as `GMT-05:00`. */
 const FORMAT = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', timeZoneName: 'longOffset' })
 
 const MINUTE = 60_000
 const MINUTES_PER_DAY = 1_440
 
-/** Milliseconds by which New York's clocks are ahead of UTC at a time; negative. */
+/** Milliseconds of New York's offset from UTC at `at`; negative. */
 function offsetAt(at: number): number {
   const printed = FORMAT.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? ''
   const [, sign, hours, minutes] = /^GMT([+-])(\d\d):(\d\d)$/.exec(printed) ?? []
@@ -16,15 +16,17 @@ function offsetAt(at: number): number {
   return (Number(hours) * 60 + Number(minutes)) * MINUTE * (sign === '-' ? -1 : 1)
 }
 
-/** Bound of the memorized times. */
+/** Maximum cached times. */
 const MAX_KNOWN = 1_000
-/** Formatting is slow (20 µs), and the same few openings and closings are needed again and again. By minute of New York time. */
+/**
+ * Cache by minute of New York time. Formatting is slow (20 µs), and the same few openings and closings recur.
+ */
 const known = new Map<number, Millis>()
 
 /**
- * The first offset is that of a time a few hours earlier, the second that of the result. Both differ only on
- * the days on which clocks change. A time that clocks skip or repeat then (02:00 to 03:00, 01:00 to 02:00) has
- * no defined result; no session begins or ends there.
+ * Converts with two offsets: the first is valid a few hours earlier, the second at the result.
+ * They differ only on days of a clock change. A time that clocks skip or repeat (02:00 to 03:00, 01:00 to
+ * 02:00) has no defined result; no session begins or ends there.
  */
 function convert(minutes: number): Millis {
   const asUtc = minutes * MINUTE

@@ -1,47 +1,51 @@
-/** The life of a process: read the environment, start, run until a signal or a failure, drain, exit. */
+/** Lifecycle of a process: read the environment, start, run until a signal or a failure, drain, exit. */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { ConfigError, type Env } from './environment.ts'
 import { createLogger, flushLog } from './logger.ts'
 
 export interface RunningProcess {
-  /** Rejects if the process can never do its work again. Without it only a signal ends the process. */
+  /** Rejects when the process can no longer do its work. If absent, only a signal ends the process. */
   readonly failed?: Promise<never>
-  /** Refuses new work, finishes what is in flight, and releases everything. */
+  /** Refuses new work, completes work in flight, and releases all resources. */
   stop(): Promise<void>
 }
 
-/** What `runProcess` needs of the configuration. */
+/** Configuration that `runProcess` uses. */
 interface RunConfig {
   readonly logLevel: string
-  /** Bound of a drain. */
+  /** Longest drain. */
   readonly drainMs: number
 }
 
 export interface ProcessDefinition<Config extends RunConfig> {
-  /** Appears in log lines and error messages. */
+  /** Name in log lines and error messages. */
   readonly name: string
-  /** Throws a ConfigError that names the variable. */
+  /** Reads the configuration. Throws a ConfigError that names the variable. */
   readonly readConfig: (env: Env) => Config
-  /** Resolves once the process serves. */
+  /** Starts the process; resolves once it serves. */
   readonly compose: (config: Config, logger: Logger) => Promise<RunningProcess>
 }
 
-/** Longest wait at the end for a reader of the log. */
+/** Longest wait for the log to be written at the end. */
 const FLUSH_MS = 500
 
-/** Exits with 0 after a signal and a drain; with 1 after an invalid environment, a failure, or a drain beyond its bound. */
+/**
+ * Exits with 0 after a signal and a drain; with 1 after an invalid environment, a failure, or a drain beyond its limit.
+ */
 export async function runProcess<Config extends RunConfig>(
   definition: ProcessDefinition<Config>,
   env: Env,
 ): Promise<never> {
-  // Otherwise V8 concludes from the first batches or orders that the objects of a request live long, and allocates some of them in the old
-  // generation. They hold later ones after their end, and collecting takes several times longer (`bench/README.md`).
+  // Without this flag, V8 concludes from the first batches or orders that request objects live long, and
+  // allocates some of them in the old generation.
+  // They keep later objects alive after the request ends, and collection takes several times longer
+  // (`bench/README.md`).
   setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)
   const logger = createLogger(name, config.logLevel)
-  // Before the start: a signal that arrives during the start drains what has been started by then.
+  // Registered before the start, so that a signal during the start drains every component started by then.
   const signalled = firstSignal().then((signal) => {
     logger.info({ signal, drain_ms: config.drainMs }, `${name} drains`)
     boundDrain(name, logger, config.drainMs)
@@ -64,7 +68,9 @@ export async function runProcess<Config extends RunConfig>(
   process.exit(code)
 }
 
-/** An invalid environment is the operator's to correct: the message names the variable, and a stack trace would bury it. */
+/**
+ * The operator corrects an invalid environment: the message names the variable, and a stack trace would hide it.
+ */
 function configOrExit<Config extends RunConfig>(
   { name, readConfig }: ProcessDefinition<Config>,
   env: Env,
@@ -78,7 +84,7 @@ function configOrExit<Config extends RunConfig>(
   }
 }
 
-/** Later signals change nothing: for one Ctrl-C, npm and the terminal deliver a SIGINT each. */
+/** Later signals are ignored: for one Ctrl-C, both npm and the terminal send SIGINT. */
 const firstSignal = (): Promise<NodeJS.Signals> =>
   new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal))

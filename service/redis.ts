@@ -7,12 +7,12 @@ export interface SentinelAddress {
   readonly port: number
 }
 
-/** Either the URL of a server, or the Sentinels that know the primary. */
+/** URL of a server, or Sentinels that know the primary. */
 export type RedisAddress =
   | { readonly url: string }
   | {
       readonly sentinels: readonly SentinelAddress[]
-      /** Name of the primary in the configuration of the Sentinels. */
+      /** Name of the primary in the Sentinel configuration. */
       readonly name: string
       readonly password: string | null
     }
@@ -21,7 +21,9 @@ const SENTINEL_PROTOCOL = 'redis+sentinel://'
 const VALID = 'expected redis://host:port, or redis+sentinel://:password@host:port,host:port,host:port/name'
 const SENTINELS = /^(?::([^@/]*)@)?([\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*)\/([\w.-]+)$/
 
-/** Throws a ConfigError that names the variable. The value is not repeated: it may contain a password. */
+/**
+ * Parses a Redis address. Throws a ConfigError that names the variable, but not its value, which may contain a password.
+ */
 export function redisAddressOf(variable: string, text: string): RedisAddress {
   if (!text.startsWith(SENTINEL_PROTOCOL)) {
     const isRedis = URL.canParse(text) && ['redis:', 'rediss:'].includes(new URL(text).protocol)
@@ -37,14 +39,16 @@ export function redisAddressOf(variable: string, text: string): RedisAddress {
   return { sentinels, name, password: password === undefined ? null : decodeURIComponent(password) }
 }
 
-/** `REDIS_URL`, checked; null if it is not set. */
+/** Validated `REDIS_URL`; null if it is not set. */
 export function redisUrlOf({ REDIS_URL: url }: Env): string | null {
   if (!url) return null
   redisAddressOf('REDIS_URL', url)
   return url
 }
 
-/** Sentinels and servers have the same password. After a failover the connection is opened again, to the new primary. */
+/**
+ * Opens a connection. Sentinels and servers share one password. After a failover it reconnects to the new primary.
+ */
 export function openRedis(text: string, options: Omit<RedisOptions, 'replyMapping'>): Redis {
   const address = redisAddressOf('REDIS_URL', text)
   if ('url' in address) return new Redis(address.url, options)

@@ -1,4 +1,6 @@
-/** One key that signs price reports after checks of its own: of a signer process, or of a keeper that signs by itself. */
+/**
+ * A key that signs price reports after its own checks; used by signer processes and by keepers that sign themselves.
+ */
 import { toHex, writeHex } from '../domain/hex.ts'
 import type { Reading } from '../domain/prices/aggregate.ts'
 import { type FeedId, type OracleDomain, reportHasher } from '../domain/prices/report-hash.ts'
@@ -21,19 +23,20 @@ export type SigningAnswer = { readonly signature: string } | { readonly refusal:
 
 export interface ReportKey {
   readonly address: Address
-  /** The answers in the order of the requests. */
+  /** Signs the requests; answers are in request order. */
   sign(requests: readonly SigningRequest[]): SigningAnswer[]
 }
 
 export interface ReportKeyOptions {
   readonly privateKey: string
   readonly domain: OracleDomain
-  /** Null for a feed that the key does not sign. */
+  /** Signing rules of a feed; null if the key does not sign this feed. */
   readonly rulesOf: (feedId: FeedId) => SigningRules | null
   readonly clock: Clock
   /**
-   * The key signs only times after this one. It remembers prices only as long as its process lives: a process that may have signed
-   * before it was restarted starts with its own time plus the time by which a report may be ahead.
+   * The key signs only reports with later times.
+   * Signed prices are kept in memory only, so a restarted process starts with its current time plus the
+   * largest lead of a report.
    */
   readonly after: Millis
 }
@@ -52,7 +55,7 @@ export function createReportKey({ privateKey, domain, rulesOf, clock, after }: R
     const last = signed.get(feedId) ?? { price: null, observedAt: after }
     const refusal = signingRefusal(reading, last, rules, clock.now())
     if (refusal !== null) return { refusal }
-    // Remembered before it is signed: no failure in between lets the key sign a second price for this time.
+    // Stored before signing: a failure in between must not let the key sign a second price for this time.
     signed.set(feedId, reading)
     return { signature: toHex(sign(digestOf(feedId, reading), key)) }
   }

@@ -1,4 +1,4 @@
-/** Permits of the collateral token (EIP-2612): a signature in place of an approval. */
+/** Permits of the collateral token (EIP-2612): a signature instead of an approval. */
 import { toHex } from '../../domain/hex.ts'
 import type { Signer } from '../signers/signer.ts'
 import { hashDomain, type TypedDomain } from '../typed-data.ts'
@@ -29,16 +29,16 @@ const TYPES = {
     { name: 'deadline', type: 'uint256' },
   ],
 }
-/** Code of an account that delegates (EIP-7702) and still signs with its own key. */
+/** Code prefix of an account that delegates (EIP-7702) and still signs with its own key. */
 const DELEGATION = '0xef0100'
 
-/** Whether a contract verifies signatures of the account, which a permit does not accept. */
+/** Whether a contract verifies the account's signatures; a permit does not accept contract signatures. */
 export async function isContract(rpc: Rpc, address: string): Promise<boolean> {
   const code = await rpc.call<string>('eth_getCode', address, 'latest')
   return code !== '0x' && !code.startsWith(DELEGATION)
 }
 
-/** Null if the token has no permit, or one in a domain that is not known here, or if the signer cannot sign it. */
+/** The permit; null if the token has none, if its domain is unknown, or if the signer cannot sign it. */
 export async function signPermit(rpc: Rpc, signer: Signer, terms: PermitTerms): Promise<Permit | null> {
   const { token, spender, value, chainId } = terms
   if (signer.signTypedData === undefined) return null
@@ -56,7 +56,7 @@ export async function signPermit(rpc: Rpc, signer: Signer, terms: PermitTerms): 
   }
 }
 
-/** Null unless the token's separator is the one of its name with version 1. */
+/** Domain of the token; null unless its separator matches the token's name with version 1. */
 async function domainOf(rpc: Rpc, token: string, chainId: number): Promise<TypedDomain | null> {
   try {
     const separator = await rpc.read(token, encodeCall('DOMAIN_SEPARATOR()'))

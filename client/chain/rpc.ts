@@ -1,4 +1,4 @@
-/** The few calls to a node of the chain that deposits and withdrawals need. */
+/** Node calls that deposits and withdrawals need. */
 import { ClearbatchError, errorWithoutResponse } from '../errors.ts'
 import { waitFor } from '../wait-for.ts'
 
@@ -10,13 +10,13 @@ export interface Receipt {
   readonly status: string
 }
 
-/** An answer of the node that is an error: the call had no effect. */
+/** A node's error response; the call had no effect. */
 interface Answer {
   readonly result?: unknown
   readonly error?: { readonly message: string; readonly data?: unknown }
 }
 
-/** The only call with an effect. */
+/** The only method with an effect. */
 const SENDING = 'eth_sendRawTransaction'
 
 export class RpcError extends Error {
@@ -39,7 +39,9 @@ export class Rpc {
     this.#fetch = send
   }
 
-  /** Throws `RpcError` if the node refuses the call, and `ClearbatchError` if it gives no answer. */
+  /**
+   * Calls a method. Throws `RpcError` if the node rejects the call, and `ClearbatchError` if it does not respond.
+   */
   async call<Result>(method: string, ...params: readonly unknown[]): Promise<Result> {
     const body = JSON.stringify({ jsonrpc: '2.0', id: ++this.#ids, method, params })
     const answer = await this.#post(method, body)
@@ -55,12 +57,14 @@ export class Rpc {
     return Number(await this.number('eth_chainId'))
   }
 
-  /** The result of a call of a contract, at the latest block. */
+  /** Result of a contract call at the latest block. */
   async read(to: string, data: string): Promise<string> {
     return this.call('eth_call', { to, data }, 'latest')
   }
 
-  /** Returns the receipt once the transaction is mined. Throws with the outcome unknown after two minutes. */
+  /**
+   * Returns the receipt once the transaction is mined. After two minutes it throws with an unknown outcome.
+   */
   async receipt(hash: string): Promise<Receipt> {
     const read = () => this.call<Receipt | null>('eth_getTransactionReceipt', hash).catch(nullIfSilent)
     const receipt = await waitFor(read, (found) => found !== null, {
@@ -84,14 +88,14 @@ export class Rpc {
       if (!response.ok) throw new Error(`HTTP ${response.status}`)
       return JSON.parse(text)
     } catch (cause) {
-      // The path of a node's URL may be a secret.
+      // Only the origin is shown, because the path of a node URL may be a secret.
       const details = { node: URL.canParse(this.#url) ? new URL(this.#url).origin : 'its URL' }
       throw errorWithoutResponse(cause, { details, outcome: method === SENDING ? 'unknown' : null })
     }
   }
 }
 
-/** A node that gives no answer now may give one later. */
+/** Null if the node did not respond; a later attempt may succeed. */
 function nullIfSilent(error: unknown): null {
   if (error instanceof ClearbatchError) return null
   throw error

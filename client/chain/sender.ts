@@ -1,4 +1,4 @@
-/** Sends calls of contracts from the trader's account, one after another, and waits for their receipts. */
+/** Sends contract calls from the trader's account sequentially, and waits for their receipts. */
 import { ClearbatchError } from '../errors.ts'
 import type { Signer } from '../signers/signer.ts'
 import { type Rpc, RpcError } from './rpc.ts'
@@ -7,11 +7,11 @@ import { transactionHash } from './transaction.ts'
 export interface Call {
   readonly to: string
   readonly data: string
-  /** For error messages, such as `deposit`. */
+  /** Name in error messages, for example `deposit`. */
   readonly name: string
 }
 
-/** Above the estimate, because the state can change until the transaction is mined. In percent. */
+/** Gas limit in per cent of the estimate, because the state can change until the transaction is mined. */
 const GAS_MARGIN = 130n
 const SEND_ATTEMPTS = 5
 
@@ -20,14 +20,14 @@ export class TransactionSender {
   readonly #signer: Signer
   readonly #chainId: number
 
-  /** `chainId` is that of the exchange. */
+  /** `chainId`: chain of the exchange. */
   constructor(rpc: Rpc, signer: Signer, chainId: number) {
     this.#rpc = rpc
     this.#signer = signer
     this.#chainId = chainId
   }
 
-  /** Throws before anything is signed if the node belongs to another chain. */
+  /** Throws before signing if the node belongs to another chain. */
   async checkChain(): Promise<void> {
     const received = await this.#rpc.chainId()
     if (received !== this.#chainId)
@@ -84,14 +84,16 @@ export class TransactionSender {
     }
   }
 
-  /** The same raw transaction is the same transaction: after a lost answer it is sent again. */
+  /**
+   * Publishes a raw transaction. It is sent again after a lost response, because equal bytes are the same transaction.
+   */
   async #publish(raw: string): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#rpc.call('eth_sendRawTransaction', raw)
         return
       } catch (error) {
-        // After a lost answer the node may know, or have mined, the transaction: its receipt decides.
+        // After a lost response the node may know or have mined the transaction; its receipt decides.
         if (error instanceof RpcError && attempt > 1) return
         if (!(error instanceof ClearbatchError)) throw error
         if (attempt === SEND_ATTEMPTS) return

@@ -1,4 +1,4 @@
-/** A connection to the live feed that authenticates itself and connects again, with a jittered delay, until it is closed. */
+/** An authenticated connection to the live feed. It reconnects with a jittered delay until it is closed. */
 import { type Authorization, Credential } from '../authorization.ts'
 import { ClearbatchError, errorOfResponse, errorWithoutResponse } from '../errors.ts'
 import type { Result } from './messages.ts'
@@ -6,17 +6,19 @@ import { openSocket } from './web-socket.ts'
 
 export interface ConnectionOptions {
   readonly baseUrl: string
-  /** `Key <api key>` or `Bearer <token>`, or a function that returns it; without it only public topics are accessible. */
+  /**
+   * `Key <api key>`, `Bearer <token>`, or a function that returns either; if absent, only public topics are accessible.
+   */
   readonly authorization?: Authorization | undefined
 }
 
 export interface ConnectionHandlers {
-  /** Operations can be sent; nothing of an earlier connection follows. */
+  /** Operations can be sent. No message of an earlier connection follows. */
   connected(): void
   disconnected(): void
-  /** Every message that answers no call. */
+  /** Called for every message that is not the answer to a call. */
   message(message: Record<string, unknown>): void
-  /** The credential is refused: there will be no further connection. */
+  /** The exchange refused the credential; there is no further connection. */
   refused(error: ClearbatchError): void
 }
 
@@ -44,13 +46,13 @@ export class LiveConnection {
   #socket: WebSocket | null = null
   #isConnected = false
   #isClosed = false
-  /** Sent last; undefined without one. */
+  /** Credential sent last; undefined if none was sent. */
   #authorization: string | undefined
-  /** A credential was renewed after a refusal, and none has been accepted since. */
+  /** True if a credential was renewed after a refusal and none has been accepted since. */
   #isRenewed = false
   #ids = 0
   #attempts = 0
-  /** As the exchange has asked in `server_shutdown`. */
+  /** Delay that the exchange requested in `server_shutdown`. */
   #delayMs: number | null = null
   #timer: Timer | undefined
   #lastMessageAt = 0
@@ -72,7 +74,9 @@ export class LiveConnection {
     this.#drop()
   }
 
-  /** Ends the connection as a failure of the network would; the next one follows. Returns false if there is none. */
+  /**
+   * Ends the connection like a network failure; the client reconnects. Returns false if there is no connection.
+   */
   interrupt(): boolean {
     if (this.#isClosed || this.#socket === null) return false
     this.#drop()
@@ -120,7 +124,7 @@ export class LiveConnection {
     socket.onmessage = ({ data }) => {
       if (socket === this.#socket) this.#receive(String(data))
     }
-    // A failed connection is closed too.
+    // A failed connection also fires `onclose`.
     socket.onerror = () => {}
     socket.onclose = () => {
       if (socket !== this.#socket) return
@@ -148,7 +152,7 @@ export class LiveConnection {
     this.#handlers.connected()
   }
 
-  /** A connection without a sign of life is replaced: its end may never be reported. */
+  /** Replaces a silent connection: its end may never be reported. */
   #watch(): void {
     this.#timer = setTimeout(
       () => {

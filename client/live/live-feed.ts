@@ -45,7 +45,10 @@ export class LiveFeed extends LiveTopics {
     )
   }
 
-  /** Cancels every live order of the account this long after the connection ends; 0 turns it off. It ends with its connection. */
+  /**
+   * Cancels every live order of the account `graceSeconds` after the connection ends; 0 disarms. The setting
+   * ends with its connection.
+   */
   async cancelOnDisconnect(graceSeconds: number): Promise<void> {
     await this.connected().call('cancel_on_disconnect', { grace_seconds: graceSeconds }, 10_000)
   }

@@ -27,7 +27,7 @@ import type { OwnWrite } from './local-account.ts'
 
 export interface LiveOrdersPorts {
   readonly connection: () => LiveConnection
-  /** An own write was answered. */
+  /** Called with the answer to a write of this client. */
   readonly note: (write: OwnWrite) => void
   readonly budgetMs: number
   readonly outcomes: OutcomeMemory
@@ -37,7 +37,7 @@ const CALL_MS = 10_000
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
-/** Every command is idempotent, so that it is sent again after a lost answer. */
+/** Commands over the live feed. Every command is idempotent, so it is sent again after a lost answer. */
 export class LiveOrders {
   readonly #ports: LiveOrdersPorts
 
@@ -117,7 +117,7 @@ export class LiveOrders {
     return checked(answer)
   }
 
-  /** A replacement changes two orders, a refused item none. */
+  /** Notes the orders of a result: a replacement changes two orders, a refused item none. */
   #note = (result: object): void => {
     const { order, replaced, read_after } = result as Partial<Replacement>
     if (replaced) this.#ports.note({ order: replaced, read_after } as OwnWrite)

@@ -1,6 +1,7 @@
 /**
- * Subscriptions to the live feed. Each topic continues after a lost connection or a gap: it resumes after the last message received, or
- * starts with a snapshot again. No message is delivered twice, and none is left out without a snapshot after it.
+ * Subscriptions to the live feed.
+ * After a lost connection or a gap, a topic resumes after the last received message, or starts with a new
+ * snapshot. No message is delivered twice. Messages are only skipped if a snapshot follows.
  */
 import type { ClearbatchError } from '../errors.ts'
 import type { PlacedOrder } from '../responses.ts'
@@ -10,7 +11,7 @@ import type { Subscribed, TopicMessage, UserData } from './messages.ts'
 import { TopicSequence, type Verdict } from './sequence.ts'
 
 export interface LiveTopicsOptions extends ConnectionOptions {
-  /** Reads an order no earlier than an own write: the feed may start after the order's end. */
+  /** Reads an order, at least as new as the client's own write: the feed may start after the order's end. */
   readonly readOrder?: (write: OwnWrite) => Promise<PlacedOrder>
   /** The exchange refuses the credential, or a topic. */
   readonly onError?: ((error: ClearbatchError) => void) | undefined
@@ -30,7 +31,7 @@ interface Subscription {
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 10_000
 
-/** Reads only: a program that sends its commands over REST loads nothing for commands over the feed. */
+/** Topics only: a program that sends its commands over REST loads no code for commands over the feed. */
 export class LiveTopics {
   readonly #options: LiveTopicsOptions
   readonly #topics = new Map<string, Subscription>()
@@ -41,14 +42,14 @@ export class LiveTopics {
     this.#options = options
   }
 
-  /** Whether every topic has reached its present state, as far as this client has received it. */
+  /** Whether every topic has reached its latest state, as far as received by this client. */
   get isCurrent(): boolean {
     return [...this.#topics.values()].every(({ sequence }) => sequence.isCurrent)
   }
 
   /**
-   * Calls the listener with the topic's snapshot, and with every message after it. A further listener of a topic begins the subscription
-   * again, so that each gets a snapshot. Returns a function that removes the listener.
+   * Calls the listener with the topic's snapshot and every later message; returns a function that removes it.
+   * A further listener restarts the subscription, so that each gets a snapshot.
    */
   subscribe(topic: string, listener: TopicListener): () => void {
     const subscription = this.#topics.get(topic) ?? newSubscription()
@@ -62,7 +63,7 @@ export class LiveTopics {
     }
   }
 
-  /** The account, which follows the feed and shows own writes at once. */
+  /** A copy of the account that follows the feed and shows the client's own writes at once. */
   account(): LocalAccount {
     if (this.#account !== null) return this.#account
     const account = new LocalAccount()
@@ -74,12 +75,12 @@ export class LiveTopics {
     return account
   }
 
-  /** Shows an own write in the account, as the answers of REST have it. */
+  /** Shows a write of this client, from a REST answer, in the account. */
   note(write: OwnWrite): void {
     this.#account?.note(write)
   }
 
-  /** Ends the present connection, as a failure of the network would. Returns false if there is none. */
+  /** Ends the current connection like a network failure. Returns false if there is no connection. */
   interrupt(): boolean {
     return this.#connection?.interrupt() ?? false
   }
@@ -170,7 +171,7 @@ export class LiveTopics {
   #fail(topic: string, subscription: Subscription, message: Record<string, unknown>): void {
     if (message.id !== subscription.id) return
     const error = errorOf(message)
-    // A subscription changes nothing, so it is repeated after any failure of the exchange.
+    // A subscription has no side effect, so it is repeated after any failure of the exchange.
     if (error.retryable || error.status >= 500) this.#joinLater(topic, subscription)
     else {
       stop(subscription)
@@ -178,7 +179,7 @@ export class LiveTopics {
     }
   }
 
-  /** A snapshot shows no order that has ended, and does not say which own writes it contains. */
+  /** A snapshot omits ended orders and does not state which of the client's writes it contains. */
   async #resolveWrites(account: LocalAccount): Promise<void> {
     const { readOrder } = this.#options
     if (readOrder === undefined) return
@@ -197,7 +198,7 @@ const newSubscription = (): Subscription => ({
   timer: undefined,
 })
 
-/** Messages of the topic are ignored until it begins again. */
+/** Ignores the topic's messages until it starts again. */
 function stop(subscription: Subscription): void {
   clearTimeout(subscription.timer)
   subscription.id = null

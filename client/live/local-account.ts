@@ -1,12 +1,13 @@
 /**
- * A copy of the account that follows the topic `user`: live orders, fills, positions, balance, transactions, adjustments. An own write is shown at once,
- * until the feed has reached it. Pure.
+ * A copy of the account that follows the topic `user`: live orders, fills, positions, balance, transactions,
+ * adjustments. Pure.
+ * The client's own writes appear at once, before the feed reaches them.
  */
 import type { AdjustmentAttempt } from '../adjustments.ts'
 import type { Bookmark, Fill, PlacedOrder, Transaction } from '../responses.ts'
 import type { TopicMessage, UserBalance, UserData, UserPosition } from './messages.ts'
 
-/** An answer to a placement or a cancel. */
+/** Answer to a placement or a cancel of this client. */
 export interface OwnWrite {
   readonly order: PlacedOrder
   readonly read_after: Bookmark
@@ -14,7 +15,7 @@ export interface OwnWrite {
 
 const ENDED: readonly string[] = ['FILLED', 'CANCELLED', 'EXPIRED']
 
-/** Fills, transactions, and adjustments that are kept, oldest evicted first. */
+/** Maximum stored fills, transactions and adjustments; the oldest are evicted. */
 const MOST = 10_000
 
 export class LocalAccount {
@@ -24,9 +25,9 @@ export class LocalAccount {
   readonly #transactions = new Map<string, Transaction>()
   readonly #adjustments = new Map<string, AdjustmentAttempt>()
   #balance: UserBalance | null = null
-  /** Own writes that the feed has not reached. */
+  /** The client's writes that the feed has not reached. */
   readonly #writes = new Map<string, OwnWrite>()
-  /** By shard: the sequence that the feed has reached since the snapshot. */
+  /** Sequence that the feed has reached since the snapshot, by shard. */
   readonly #reached = new Map<string, bigint>()
 
   /** Null before the first snapshot. */
@@ -43,7 +44,7 @@ export class LocalAccount {
     return [...merged.values()]
   }
 
-  /** Of the snapshot the newest, and all since then. */
+  /** The snapshot's newest fills plus all later fills. */
   get fills(): readonly Fill[] {
     return [...this.#fills.values()]
   }
@@ -56,30 +57,34 @@ export class LocalAccount {
     return [...this.#transactions.values()]
   }
 
-  /** Of the snapshot the newest, and all since then; each with its latest status. */
+  /** The snapshot's newest attempts plus all later attempts, each with its latest status. */
   get adjustments(): readonly AdjustmentAttempt[] {
     return [...this.#adjustments.values()]
   }
 
-  /** Own writes that the feed has not reached. */
+  /** The client's writes that the feed has not reached. */
   get writes(): readonly OwnWrite[] {
     return [...this.#writes.values()]
   }
 
-  /** Shows an own write, unless the feed has reached it. */
+  /** Shows a write of this client, unless the feed has reached it. */
   note({ order, read_after }: OwnWrite): void {
     if (!this.#hasReached(read_after) && !this.#isOutdated(order))
       this.#writes.set(order.order_id, { order, read_after })
   }
 
-  /** The order as a read after the write shows it. If it has ended, the feed will not mention it again. */
+  /**
+   * Stores the order from a read after the write. If the order has ended, the feed will not mention it again.
+   */
   resolve({ order: { order_id: id } }: OwnWrite, order: PlacedOrder): void {
     if (!isEnded(order)) return
     this.#writes.delete(id)
     this.#orders.delete(id)
   }
 
-  /** Messages come in the order of the topic; a snapshot replaces everything but own writes. */
+  /**
+   * Applies a message. Messages arrive in topic order; a snapshot replaces everything except the client's own writes.
+   */
   apply({ type, read_after, data }: TopicMessage<UserData>): void {
     if (type === 'snapshot') this.#clear()
     for (const { market_id, batch_id, part } of data.removed_parts ?? [])

@@ -16,17 +16,17 @@ export class LocalBook {
     this.marketId = marketId
   }
 
-  /** Of the last message in it. */
+  /** Sequence of the last message. */
   get seq(): number {
     return this.#seq
   }
 
-  /** The last batch that changed it since the snapshot. */
+  /** Last batch that changed the book since the snapshot. */
   get batchId(): number | null {
     return this.#batchId
   }
 
-  /** Messages come in the order of the topic; a snapshot replaces everything. */
+  /** Applies a message. Messages arrive in topic order; a snapshot replaces everything. */
   apply({ type, seq, batch_id, data }: TopicMessage<BookData>): void {
     if (type === 'snapshot') {
       this.#long = new Map()
@@ -39,7 +39,7 @@ export class LocalBook {
     this.#batchId = batch_id ?? this.#batchId
   }
 
-  /** Sorted from the best price. */
+  /** Levels from the best price. */
   levels(side: Side, depth = Number.POSITIVE_INFINITY): readonly Level[] {
     const sign = side === 'LONG' ? -1 : 1
     return [...(side === 'LONG' ? this.#long : this.#short).values()]
@@ -48,7 +48,9 @@ export class LocalBook {
   }
 }
 
-/** Positive integers as text: a book is sorted with every message, and bigints would be created for each comparison. */
+/**
+ * Compares positive integers as text. The book is sorted with every message, and bigints would be allocated per comparison.
+ */
 const compare = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0)
 
 function change(levels: Levels, changes: readonly Level[]): void {

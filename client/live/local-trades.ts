@@ -1,8 +1,11 @@
-/** A copy of a market's public fills that follows the topic `market.<id>.trades`: the newest of the snapshot, and all since then. Pure. */
+/**
+ * A copy of a market's public fills that follows the topic `market.<id>.trades`: the snapshot's newest fills
+ * plus all later fills. Pure.
+ */
 import type { PublicFill } from '../responses.ts'
 import { SNAPSHOT_FILLS, type TopicMessage, type TradesData } from './messages.ts'
 
-/** Fills that are kept, oldest parts evicted first. */
+/** Maximum stored fills; the oldest parts are evicted. */
 const MOST_FILLS = 10_000
 
 type Part = ReadonlyMap<string, PublicFill>
@@ -20,17 +23,17 @@ export class LocalTrades {
     this.marketId = marketId
   }
 
-  /** `created_at` after which every fill is here; empty if all of the market are. */
+  /** `created_at` from which every later fill is stored; empty if all fills of the market are stored. */
   get from(): string {
     return this.#from
   }
 
-  /** Oldest parts first. */
+  /** Stored fills, oldest parts first. */
   get fills(): readonly PublicFill[] {
     return [...this.#parts.values()].flatMap((part) => [...part.values()])
   }
 
-  /** Messages come in the order of the topic; a snapshot replaces everything. */
+  /** Applies a message. Messages arrive in topic order; a snapshot replaces everything. */
   apply({ type, data }: TopicMessage<TradesData>): void {
     if (type === 'snapshot') this.#clear(data)
     for (const removed of data.removed) this.#set(keyOf(removed), null)
@@ -38,7 +41,7 @@ export class LocalTrades {
     // A snapshot is newest first.
     for (const { fills, ...common } of type === 'snapshot' ? data.parts.toReversed() : data.parts) {
       const before = this.#parts.get(keyOf(common))
-      // A change of all fills of a part that is older than the snapshot.
+      // The message changes all fills of a part that is older than the snapshot.
       if (fills === undefined && before === undefined) continue
       const changed = (fills ?? [...(before as Part).values()]).map(
         (fill): PublicFill => ({
@@ -53,7 +56,7 @@ export class LocalTrades {
     this.#evict()
   }
 
-  /** A full snapshot may end within a part, of which older fills are then missing. */
+  /** A full snapshot may end within a part; older fills of that part are then missing. */
   #clear({ parts }: TradesData): void {
     for (const key of this.#parts.keys()) this.#set(key, null)
     const fills = parts.reduce((sum, part) => sum + (part.fills?.length ?? 0), 0)

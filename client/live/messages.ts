@@ -1,20 +1,23 @@
-/** The messages of the live feed, with the field names on the wire. Further fields and kinds of messages may be added by the exchange. */
+/**
+ * Messages of the live feed, with the field names on the wire. The exchange may add fields and kinds of
+ * messages.
+ */
 import type { AdjustmentAttempt } from '../adjustments.ts'
 import type { Amounts } from '../amount-fields.ts'
 import type { Bookmark, Fill, Level, PlacedOrder, PublicPart, Transaction } from '../responses.ts'
 
-/** The state of a topic, or what has changed in it. */
+/** State of a topic, or its changes. */
 export interface TopicMessage<Data = unknown> {
   readonly type: 'snapshot' | 'update'
   readonly topic: string
   readonly seq: number
   readonly prev_seq: number
-  /** Only of a snapshot. */
+  /** Set only in a snapshot. */
   readonly epoch?: number
   readonly ts: string
   /** The batch that caused the change. */
   readonly batch_id?: number
-  /** Only of updates of `user`. */
+  /** Set only in updates of `user`. */
   readonly read_after?: Bookmark
   readonly data: Data
 }
@@ -38,18 +41,18 @@ export interface BookData {
   readonly short_levels: readonly Level[]
 }
 
-/** Most fills of a snapshot of `trades` or `user`. */
+/** Maximum fills in a snapshot of `trades` or `user`. */
 export const SNAPSHOT_FILLS = 100
 
 export interface TradesData {
   readonly market_id: number
   readonly symbol: string
-  /** Fills of these parts no longer count; they come before `parts`. */
+  /** Parts with fills that no longer count. Apply them before `parts`. */
   readonly removed: readonly { readonly batch_id: number; readonly part: number }[]
   readonly parts: readonly PublicPart[]
 }
 
-/** What the settlement of fills decides about a position; its value follows from prices, which are no part of the account. */
+/** Position fields that settlement decides. Fields that follow from prices are not part of the account. */
 export type UserPosition = Amounts<'size' | 'pending_size' | 'entry_notional' | 'realized_pnl' | 'fees'> & {
   readonly market_id: number
   readonly symbol: string
@@ -60,7 +63,7 @@ export type UserPosition = Amounts<'size' | 'pending_size' | 'entry_notional' | 
 
 export type UserBalance = Amounts<'available' | 'free' | 'reserved' | 'pending_withdrawals'>
 
-/** A snapshot of `user` has every list; an update only what has changed. */
+/** A snapshot of `user` has every list; an update has only the changed lists. */
 export interface UserData {
   readonly user_id: number
   readonly orders?: readonly PlacedOrder[]
@@ -69,12 +72,12 @@ export interface UserData {
   readonly balance?: UserBalance
   readonly transactions?: readonly Transaction[]
   readonly adjustments?: readonly AdjustmentAttempt[]
-  /** Fills of these parts no longer count; they come before `fills`. */
+  /** Parts with fills that no longer count. Apply them before `fills`. */
   readonly removed_parts?: readonly {
     readonly market_id: number
     readonly batch_id: number
     readonly part: number
   }[]
-  /** They come before `transactions`. */
+  /** Ids of removed transactions. Apply them before `transactions`. */
   readonly removed_transactions?: readonly string[]
 }

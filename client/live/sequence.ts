@@ -1,4 +1,4 @@
-/** The position in one topic: decides of each message whether it continues what was received before. Pure. */
+/** Position in one topic: decides whether a message continues the received messages. Pure. */
 import type { Subscribed, TopicMessage } from './messages.ts'
 
 /** `gap`: messages are missing, and the subscription must begin again. */
@@ -9,12 +9,12 @@ export class TopicSequence {
   #seq: number | null = null
   #waitsFor: 'subscribed' | 'snapshot' | null = 'subscribed'
 
-  /** Of the last message that was applied: the subscription can resume after it. */
+  /** Position of the last applied message; the subscription can resume after it. */
   get position(): string | null {
     return this.#seq === null ? null : `${this.#epoch}:${this.#seq}`
   }
 
-  /** Whether the messages applied so far are the present state of the topic, as far as this connection has received it. */
+  /** Whether the applied messages are the topic's latest state, as far as received on this connection. */
   get isCurrent(): boolean {
     return this.#waitsFor === null
   }

@@ -4,10 +4,10 @@ import type { TopicMessage } from './messages.ts'
 
 export type MessageStream = AsyncGenerator<TopicMessage, void, void>
 
-/** Messages that wait for the reader, at most. */
+/** Maximum unread messages. */
 const MOST_WAITING = 10_000
 
-/** `subscribe` adds a listener and returns the function that removes it. It is called at the first read. */
+/** `subscribe` adds a listener and returns a function that removes it. It is called at the first read. */
 export async function* messageStream(
   subscribe: (listener: (message: TopicMessage) => void) => () => void,
 ): MessageStream {

@@ -1,9 +1,13 @@
-/** Opens a WebSocket with the runtime's implementation. Node.js 20 has none: there it is that of the package `ws`. */
+/**
+ * Opens a WebSocket with the runtime's implementation, or with the package `ws` on Node.js 20, which has none.
+ */
 
-/** The name is a parameter, so that bundlers for browsers do not include the package: they know the value of a constant. */
+/**
+ * The package name is a parameter, because browser bundlers would resolve a constant name and include the package.
+ */
 const load = (name: string): Promise<unknown> => import(/* @vite-ignore */ name)
 
-/** Synchronous where the runtime has an implementation. */
+/** Synchronous if the runtime has an implementation. */
 export function openSocket(url: string, use: (socket: WebSocket) => void): void {
   if (globalThis.WebSocket === undefined) void openFallback(url, use)
   else use(new WebSocket(url))

@@ -1,4 +1,4 @@
-/** The demand and supply of a batch as an SVG document of its own. Pure. */
+/** Draws a batch's demand and supply as a standalone SVG document. Pure. */
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { fromE18 } from '../decimals.ts'
 import { curvesOf, pathOf, scaleOf } from './curves.ts'

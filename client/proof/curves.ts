@@ -1,7 +1,7 @@
 /** Demand and supply of a batch as step curves, from its statement. Pure. */
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 
-/** At `price` (in ticks) the curve has `steps`; it is constant up to the next point. */
+/** The curve has `steps` at `price` (in ticks), and stays constant up to the next point. */
 export interface CurvePoint {
   readonly price: number
   readonly steps: number
@@ -33,7 +33,7 @@ export function tranchesOf({ orders, result }: BatchStatement, side: 'LONG' | 'S
   })
 }
 
-/** Cumulative steps from the most eager limit on. */
+/** Cumulative steps from the most aggressive limit on. */
 function cumulative(tranches: readonly Tranche[], sign: 1 | -1): CurvePoint[] {
   const points: CurvePoint[] = []
   let steps = 0
@@ -46,7 +46,7 @@ function cumulative(tranches: readonly Tranche[], sign: 1 | -1): CurvePoint[] {
   return points
 }
 
-/** Room beside the outermost limits, as a fraction of their distance. */
+/** Margin beside the outermost limits, as a fraction of their distance. */
 const MARGIN = 0.08
 
 export function curvesOf(statement: BatchStatement): Curves {
@@ -62,13 +62,15 @@ export function curvesOf(statement: BatchStatement): Curves {
   return { demand, supply, lowest: low - room, highest: high + room, most }
 }
 
-/** A drawing's size. Its left edge is the lowest price, and its top leaves room above the most steps. */
+/**
+ * Size of a drawing. The left edge is the lowest price; the top leaves a margin above the largest number of steps.
+ */
 export interface Box {
   readonly width: number
   readonly height: number
 }
 
-/** Places in a box. A price beyond the outermost ones lies outside. */
+/** Maps prices and steps to coordinates in a box. Prices beyond the outermost limits lie outside the box. */
 export function scaleOf({ lowest, highest, most }: Curves, { width, height }: Box) {
   return {
     x: (price: number): number => ((price - lowest) / (highest - lowest)) * width,
@@ -87,7 +89,7 @@ export function pathOf(
   const scale = scaleOf(curves, box)
   const { y } = scale
   const x = (price: number): number => scale.x(Math.min(Math.max(price, curves.lowest), curves.highest))
-  // Demand is drawn from its most eager limit at the right, supply from the left.
+  // Demand is drawn from its most aggressive limit at the right, supply from the left.
   const start = side === 'demand' ? width : 0
   const end = side === 'demand' ? 0 : width
   let path = `M${start} ${height}`

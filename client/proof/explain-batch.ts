@@ -4,7 +4,7 @@ import { fromE18 } from '../decimals.ts'
 import { type Tranche, tranchesOf } from './curves.ts'
 import { PRICE_RULES } from './price-rules.ts'
 
-/** Demand and supply are constant from the price `from` to the price `to`, both inclusive. Amounts are decimals. */
+/** Prices from `from` to `to`, both inclusive, with constant demand and supply. Amounts are decimals. */
 export interface PriceRange {
   readonly from: string
   readonly to: string
@@ -14,9 +14,9 @@ export interface PriceRange {
   readonly supply: string
   /** The smaller of demand and supply. */
   readonly volume: string
-  /** Demand less supply: negative if sells are left over. */
+  /** Demand less supply: negative if there is more supply. */
   readonly surplus: string
-  /** Whether the clearing price is one of them. */
+  /** True if the range contains the clearing price. */
   readonly clearing: boolean
 }
 
@@ -27,13 +27,13 @@ export interface ExplainedOrder {
   readonly side: string
   readonly type: string
   readonly limit: string | null
-  /** The part of the order that took part in the batch. */
+  /** Quantity of the order that took part in the batch. */
   readonly quantity: string
   readonly filled: string
-  /** The part of `filled` at the maker rate. */
+  /** Part of `filled` at the maker rate. */
   readonly maker: string
   readonly fee: string
-  /** Why it ended; null if it stays open or is filled. */
+  /** Reason of the end; null if the order stays open or is filled. */
   readonly ended: string | null
 }
 
@@ -45,7 +45,7 @@ export interface BatchExplanation {
   readonly band: readonly [lowest: string, highest: string]
   /** Stated orders that took part in the batch. */
   readonly candidates: number
-  /** Ascending by price. They cover the band. */
+  /** Ranges that cover the band, ascending by price. */
   readonly ranges: readonly PriceRange[]
   /** The prices with the largest volume; null if no orders crossed. */
   readonly largest_volume: readonly [lowest: string, highest: string] | null
@@ -95,7 +95,9 @@ function rangesOf(statement: BatchStatement): Range[] {
   })
 }
 
-/** The ranges that `of` makes largest. They are neighbors: demand falls and supply rises with the price. */
+/**
+ * The ranges with the largest `of`. They are adjacent, because demand falls and supply rises with the price.
+ */
 function largest(ranges: readonly Range[], of: (range: Range) => number): Range[] {
   const most = ranges.reduce((found, range) => Math.max(found, of(range)), Number.NEGATIVE_INFINITY)
   return ranges.filter((range) => of(range) === most)

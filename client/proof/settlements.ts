@@ -12,26 +12,28 @@ import { encodeCall } from '../chain/calls.ts'
 import { Rpc } from '../chain/rpc.ts'
 import { wordOf } from '../typed-data.ts'
 
-/** Most blocks of one request for events. */
+/** Maximum blocks per event request. */
 const RANGE = 1_000
-/** By how much the clock of the exchange can be ahead of the time of blocks. */
+/** Maximum lead of the exchange's clock over block time. */
 const SLACK_MS = 60_000
-/** A part that was mined so shortly before the proof was read may be missing in it. */
+/** A part mined within this time before the proof was read may be missing from the proof. */
 const LAG_MS = 10_000
 const KINDS = ['perpetual', 'future', 'binary_future']
 const SETTLE_BATCH = encodeCall('settleBatch(bytes)')
 const WORD_DIGITS = 64
 
 export interface ChainState {
-  /** By transaction hash: the settlements that the chain has. */
+  /** Settlements on chain, by transaction hash. */
   readonly mined: ReadonlyMap<string, MinedPart>
-  /** Where the stated grid differs from that of the market's contract, and parts that the chain has and the proof denies. */
+  /**
+   * Differences between the stated grid and the market contract, and parts on chain that the proof denies.
+   */
   readonly differences: readonly string[]
 }
 
 export interface ChainInput {
   readonly url: string
-  /** When the proof was read; null: not known, since it is from a file. */
+  /** Time of reading the proof; null if unknown, for example for a file. */
   readonly readAt: number | null
   /** Sends the requests to the node; by default the program's own fetch. */
   readonly fetch?: typeof fetch
@@ -78,7 +80,7 @@ export async function readSettlements(
   return { mined, differences: [...grid, ...deniedParts(parts, settled)] }
 }
 
-/** The bytes that `settleBatch` was called with; null for every other call. */
+/** Argument bytes of a `settleBatch` call; null for every other call. */
 function argumentOf(input: string): `0x${string}` | null {
   if (!input.startsWith(SETTLE_BATCH)) return null
   const words = input.slice(SETTLE_BATCH.length)
@@ -106,7 +108,7 @@ async function gridDifferences(rpc: Rpc, market: BatchStatement['market']): Prom
   return differences('statement.market', stated, grid)
 }
 
-/** Null if the transaction was reverted. */
+/** The settlement event; null if the transaction reverted. */
 function settledOf({ logs, to }: MinedReceipt, market: BatchStatement['market']): BatchSettled | null {
   const log = logs.find(({ address, topics }) => topics[0] === BATCH_SETTLED_TOPIC && address === to)
   return log === undefined ? null : decodeLog(log, market)
@@ -124,7 +126,9 @@ interface SettledPart {
   readonly at: number
 }
 
-/** The event of a part names its batch, and the contract refuses a part whose block is later than its lifetime allows. */
+/**
+ * Settled parts of the batch on chain. A part's event names its batch, and the contract refuses a part after its lifetime.
+ */
 async function settledParts(
   rpc: Rpc,
   { market, batchId, asOf }: BatchStatement,
@@ -157,7 +161,7 @@ async function timeOf(rpc: Rpc, number: number): Promise<number> {
   return Number(block.timestamp) * 1000
 }
 
-/** The first block whose time is above `time`; the block after the head if none is. */
+/** First block with a time above `time`; the block after the head if there is none. */
 async function firstBlockAfter(rpc: Rpc, time: number): Promise<number> {
   let [low, high] = [0, Number(await rpc.number('eth_blockNumber')) + 1]
   while (low < high) {

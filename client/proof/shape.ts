@@ -1,6 +1,11 @@
-/** The form of a proof: which fields it has, and what each of them contains. A test compares it with the schema of the exchange. */
+/**
+ * Expected shape of a proof: its fields and their kinds. A test compares it with the schema of the exchange.
+ */
 
-/** A kind of value, a list of one form, or an object with these fields. A kind that ends with `?` may be null, one that ends with `*` may be absent. */
+/**
+ * A kind of value, a list of one shape, or an object with these fields.
+ * Kinds ending in `?` may be null; kinds ending in `*` may be absent.
+ */
 export type Shape = string | readonly [Shape] | { readonly [field: string]: Shape }
 
 const KINDS: Readonly<Record<string, readonly [description: string, test: (value: unknown) => boolean]>> = {
@@ -14,7 +19,7 @@ const KINDS: Readonly<Record<string, readonly [description: string, test: (value
   ],
 }
 
-/** Words between bars are the valid ones. */
+/** Bars separate the valid words. */
 const side = 'LONG|SHORT'
 
 const MARKET: Shape = {
@@ -150,7 +155,7 @@ export const PROOF: Shape = {
   ],
 }
 
-/** The first place where the value differs from the form; null if it has the form. Further fields are permitted. */
+/** The first mismatch between value and shape; null if there is none. Additional fields are allowed. */
 export function misshapen(value: unknown, shape: Shape = PROOF, path = ''): string | null {
   if (typeof shape === 'string') return kindProblem(value, shape, path)
   if (Array.isArray(shape)) {

@@ -1,4 +1,6 @@
-/** Verifies the proof of a batch: recomputes it, compares it with the chain, and finds an own order in it. */
+/**
+ * Verifies a batch proof: recomputes it, compares it with the chain, and finds a trader's own order in it.
+ */
 import type { BatchStatement, StatedOrder } from '../../domain/proof/batch-statement.ts'
 import { placeOf, reachOf } from '../../domain/proof/own-order.ts'
 import { type BatchProof, verifyParts, verifyProof } from '../../domain/proof/verify.ts'
@@ -11,27 +13,27 @@ import { misshapen } from './shape.ts'
 const HASH = /^0x[0-9a-f]{64}$/
 
 export interface VerifyOptions {
-  /** The answer of `GET /v0/auctions/:market_id/:batch_id/proof`, or of `marketData.batchProof`. */
+  /** Response of `GET /v0/auctions/:market_id/:batch_id/proof`, or of `marketData.batchProof`. */
   readonly proof: unknown
-  /** When the proof was read, in Unix milliseconds; without it not known, for example of a proof in a file. */
+  /** Time of reading the proof, in Unix milliseconds; absent if unknown, for example for a file. */
   readonly readAt?: number | undefined
-  /** URL of a node of the market's chain; without it the proof is not compared with the chain. */
+  /** URL of a node of the market's chain; if absent, the proof is not compared with the chain. */
   readonly rpc?: string | undefined
-  /** Address of the market's contract; without it the one that the proof names is accepted. */
+  /** Address of the market contract; if absent, the address in the proof is accepted. */
   readonly trader?: string | undefined
   readonly own?: OwnOrder | undefined
 }
 
 export interface OwnOrder {
-  /** Hash of the order, or the order as its placement or a read answered it. */
+  /** Hash of the order, or the order from a placement or a read. */
   readonly order: string | OwnFields
-  /** From `GET /v0/orders/:order_id/commitment`. */
+  /** Salt from `GET /v0/orders/:order_id/commitment`. */
   readonly salt: string
 }
 
 export interface Verification {
   readonly lines: readonly string[]
-  /** Empty if everything holds. */
+  /** Problems that were found; empty if every check passed. */
   readonly problems: readonly string[]
 }
 
@@ -135,7 +137,9 @@ function placeText(
   return `the order is number ${place} of the statement: ${type} ${side}${price}, ${quantity(remaining)} open before the batch, filled ${filled}`
 }
 
-/** Fields that the order's own file has must be those of the statement, which has the quantity that is still open. */
+/**
+ * Compares the fields of the order's file with the statement. The statement contains the quantity that is still open.
+ */
 function fieldProblems(
   own: OwnFields,
   { side, leverage, reduceOnly, limit, remaining }: StatedOrder,

@@ -1,8 +1,10 @@
-/** Adapters for wallets of ethers, accounts of viem, and wallets in a browser (EIP-1193). Each is recognized by its shape. */
+/**
+ * Adapters for ethers wallets, viem accounts, and browser wallets (EIP-1193). Each is recognised by its properties.
+ */
 import { toHex } from '../../domain/hex.ts'
 import type { Signer } from './signer.ts'
 
-/** A wallet or signer of ethers 6. `address` is missing where only an asynchronous `getAddress` exists. */
+/** An ethers 6 wallet or signer. Signers with only an asynchronous `getAddress` have no `address`. */
 export interface EthersSigner {
   readonly address?: string
   readonly provider?: unknown
@@ -12,7 +14,7 @@ export interface EthersSigner {
   sendTransaction?(transaction: { to: string; data: string }): Promise<{ readonly hash: string }>
 }
 
-/** A local account of viem, or the account of a wallet client. */
+/** A local viem account, or the account of a viem wallet client. */
 export interface ViemAccount {
   readonly address: string
   readonly type: string
@@ -36,7 +38,7 @@ export function toSigner(signer: SignerLike): Signer {
     throw new TypeError(
       'expected a Signer, an ethers wallet or a viem account: an object with signDigest or signMessage',
     )
-  // Accounts of viem state their type; wallets of ethers have none.
+  // viem accounts have a `type`; ethers wallets do not.
   return 'type' in signer ? viemSigner(signer) : ethersSigner(signer)
 }
 
@@ -74,7 +76,7 @@ export const viemSigner = (account: ViemAccount): Signer => ({
   signTransaction: (transaction) => account.signTransaction({ type: 'eip1559', ...transaction }),
 })
 
-/** Asks the person for each signature. */
+/** A signer that prompts the wallet's user for each signature. */
 export function providerSigner(provider: WalletProvider, address: string): Signer {
   const ask = async (method: string, ...params: readonly unknown[]): Promise<string> =>
     String(await provider.request({ method, params }))

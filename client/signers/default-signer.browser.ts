@@ -1,4 +1,7 @@
-/** In browsers a wallet signs: the curve, a quarter of the client, is included only where the program imports it. */
+/**
+ * Default signer in browsers, where a wallet signs.
+ * The curve, a quarter of the client, is included only if the program imports it.
+ */
 import type { AccountSigner } from './signer.ts'
 
 export const defaultSigner = (_privateKey: string): AccountSigner => {

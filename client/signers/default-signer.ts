@@ -1,4 +1,4 @@
-/** What signs for the client option `privateKey`. Bundlers for browsers take `default-signer.browser.ts` in its place. */
+/** Signer for the client option `privateKey`. Browser bundlers use `default-signer.browser.ts` instead. */
 import { privateKeySigner } from './private-key-signer.ts'
 import type { AccountSigner } from './signer.ts'
 

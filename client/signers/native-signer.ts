@@ -1,4 +1,6 @@
-/** The default signer on the package `secp256k1`, where the program has installed it: libsecp256k1 signs faster than JavaScript. */
+/**
+ * Default signer on the package `secp256k1`, if the program has installed it: libsecp256k1 signs faster than JavaScript.
+ */
 import { type Curve, nobleCurve, privateKeySigner } from './private-key-signer.ts'
 import type { AccountSigner } from './signer.ts'
 
@@ -9,7 +11,7 @@ interface Secp256k1 {
   ): { readonly signature: Uint8Array; readonly recid: number }
 }
 
-/** In a variable, so that bundlers and packages without the native library do not resolve it. */
+/** A variable, so that bundlers and packages without the native library do not resolve the import. */
 const PACKAGE = 'secp256k1'
 
 async function nativeCurve(): Promise<Curve | null> {
@@ -24,6 +26,6 @@ async function nativeCurve(): Promise<Curve | null> {
   }
 }
 
-/** Uses the default curve where `secp256k1` is not installed. Both give the same signatures. */
+/** Uses the default curve if `secp256k1` is not installed. Both produce the same signatures. */
 export const nativeSigner = async (privateKey: string): Promise<AccountSigner> =>
   privateKeySigner(privateKey, (await nativeCurve()) ?? nobleCurve)

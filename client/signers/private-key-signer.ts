@@ -1,4 +1,6 @@
-/** The default signer: a private key in memory, on @noble/secp256k1, with a native curve where the program passes one. */
+/**
+ * Default signer: a private key in memory, on @noble/secp256k1 or on a native curve that the program passes.
+ */
 import { sha256 } from '@noble/hashes/sha2.js'
 import { getPublicKey, hashes, sign as signHash, utils } from '@noble/secp256k1'
 import { toHex } from '../../domain/hex.ts'
@@ -9,16 +11,18 @@ import { keccak } from '../keccak.ts'
 import { hashTypedData } from '../typed-data.ts'
 import type { AccountSigner } from './signer.ts'
 
-/** Signs a hash of 32 bytes: r and s (64 bytes, low s) and the recovery id. */
+/** Signs a 32-byte hash: r and s (64 bytes, low s) and the recovery id. */
 export type Curve = (
   hash: Uint8Array,
   privateKey: Uint8Array,
 ) => { readonly rs: Uint8Array; readonly recoveryId: number }
 
-/** Bytes of a block of SHA-256. */
+/** SHA-256 block size in bytes. */
 const BLOCK = 64
 
-/** HMAC (RFC 2104) with a key of at most one block. The module of the library would take 1 % of a browser's bundle. */
+/**
+ * HMAC (RFC 2104) with a key of at most one block. The library's HMAC module would add 1 % to a browser bundle.
+ */
 function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array<ArrayBuffer> {
   const padded = (pad: number, content: Uint8Array): Uint8Array<ArrayBuffer> => {
     const bytes = new Uint8Array(BLOCK + content.length).fill(pad, 0, BLOCK)
@@ -31,7 +35,7 @@ function hmacSha256(key: Uint8Array, message: Uint8Array): Uint8Array<ArrayBuffe
   return padded(0x5c, padded(0x36, message))
 }
 
-/** The package derives nonces (RFC 6979) with these and has none of its own that is synchronous. */
+/** The package derives nonces (RFC 6979) with these hashes and includes no synchronous hash of its own. */
 hashes.sha256 = sha256
 hashes.hmacSha256 = hmacSha256
 
@@ -40,7 +44,7 @@ export const nobleCurve: Curve = (hash, privateKey) => {
   return { rs: signature.subarray(1), recoveryId: signature[0] as number }
 }
 
-/** Keccak of the personal message with this content. */
+/** Keccak hash of a personal message. */
 function personalHash(content: Uint8Array): Uint8Array {
   const prefix = utf8(`\x19Ethereum Signed Message:\n${content.length}`)
   const message = new Uint8Array(prefix.length + content.length)
@@ -51,7 +55,7 @@ function personalHash(content: Uint8Array): Uint8Array {
 
 function keyOf(privateKey: string): Uint8Array {
   const text = privateKey.startsWith('0x') ? privateKey : `0x${privateKey}`
-  // The message must not contain the key.
+  // The error message must not contain the key.
   if (!/^0x[0-9a-fA-F]{64}$/.test(text) || !utils.isValidSecretKey(bytesOf(text)))
     throw new RangeError(
       'a private key is 0x and 64 hexadecimal digits, above 0 and below the order of secp256k1',
@@ -80,5 +84,5 @@ export function privateKeySigner(privateKey: string, curve: Curve = nobleCurve):
   }
 }
 
-/** A new private key from the system's random numbers. */
+/** A new private key from the system's random source. */
 export const randomKey = (): string => toHex(utils.randomSecretKey())

@@ -1,7 +1,4 @@
-/**
- * What each kind of action is on the chain: the contract's call, what its receipt must contain, and which
- * errors of the contract its sender expects.
- */
+/** On-chain form of each action kind: contract call, expected receipt, and expected contract errors. */
 import { toHex } from '../hex.ts'
 import type { MarketSpec } from '../market/market.ts'
 import type { Expectation } from '../settlement/receipt.ts'
@@ -9,7 +6,7 @@ import type { OracleReport, SettlementPart } from '../settlement/settlement.ts'
 import { encodeSettleBatch } from '../settlement/settlement-codec.ts'
 import type { ActionKind, SessionReport, SingleAction, SingleKind } from './action.ts'
 
-/** A part with its fills, ready to be signed. Its action id is in the part. */
+/** A part with its fills, ready to be signed. It contains its action id. */
 export interface SignablePart {
   readonly kind: 'settle_part'
   readonly part: SettlementPart
@@ -17,19 +14,18 @@ export interface SignablePart {
 
 export type SignableAction = SignablePart | SingleAction
 
-/** A call of the market's contract. */
+/** A call to the market's contract. */
 export interface ContractCall {
   readonly name: string
   readonly args: readonly unknown[]
-  /** The number of orders or accounts that it writes: what its gas grows with. */
+  /** Number of orders or accounts that the call writes; its gas grows with this number. */
   readonly writes: number
 }
 
 interface ActionRules<Action> {
   call(action: Action, actionId: number, spec: MarketSpec): ContractCall
   /**
-   * Errors that do not point to a fault of the exchange: the state of the market has moved on since the action
-   * was queued.
+   * Errors that indicate no fault of the exchange: the market's state has changed since the action was queued.
    */
   readonly expectedErrors: readonly string[]
 }
@@ -42,7 +38,7 @@ type RulesByKind = {
   readonly [Kind in SingleKind]: SingleRules<Extract<SingleAction, { kind: Kind }>>
 } & { readonly settle_part: ActionRules<SignablePart> }
 
-/** Errors of every action: it came too late, the market's mode or a newer report forbids it. */
+/** Errors that any action can get: it is late, or the market's mode or a newer report forbids it. */
 const OUTRUN = [
   'AsOfStale',
   'MarketNotOpen',
@@ -52,7 +48,7 @@ const OUTRUN = [
   'ReportMoveTooLarge',
 ]
 
-/** Errors of a liquidation: the account has recovered, or a pause of the bank has just ended. */
+/** Errors of a liquidation: the account has recovered, or a bank pause has just ended. */
 const SPARED = ['NotLiquidatable', 'LiquidationTooSoon']
 
 const RULES: RulesByKind = {
@@ -109,7 +105,7 @@ const RULES: RulesByKind = {
       writes: 0,
     }),
     expectation: ({ report }, actionId) => ({ kind: 'final_price', actionId, price: report.price }),
-    // Any account can finalize the market, or replace the report while the dispute window runs.
+    // Any account can finalize the market, or replace the report during the dispute window.
     expectedErrors: ['AsOfStale', 'MarketNotOpen', 'ActionOutOfOrder', 'FinalizeEarly'],
   },
 }
@@ -117,9 +113,9 @@ const RULES: RulesByKind = {
 const rulesOf = (kind: ActionKind): ActionRules<SignableAction> => RULES[kind] as ActionRules<SignableAction>
 
 /**
- * The action without the proof of its report if `previous`, the report of the action with the id before it, is the same one. The contract
- * executes an action only right behind the one before it, and does not verify the market's last report again; each byte of a proof costs
- * up to 176 gas on 4326 and 6343. A finalization reports on another feed.
+ * The action without its report proof, if `previous` (the report of the preceding action id) is the same report.
+ * The contract executes actions in id order and does not verify the market's last report again. Each byte of a proof costs up
+ * to 176 gas on chains 4326 and 6343. A finalization uses another feed.
  */
 export function withoutRepeatedProof(
   action: SignableAction,
@@ -134,26 +130,27 @@ export function withoutRepeatedProof(
     : { ...action, report: bare }
 }
 
-/** The call that executes the action with this id. The id of a part is in the part. */
+/** The call that executes the action with this id. A part contains its own id. */
 export const callOf = (action: SignableAction, actionId: number, spec: MarketSpec): ContractCall =>
   rulesOf(action.kind).call(action, actionId, spec)
 
-/** What the receipt of a single action must contain. */
+/** Expected receipt of a single action. */
 export const expectationOf = (action: SingleAction, actionId: number | null): Expectation =>
   (RULES[action.kind] as SingleRules<SingleAction>).expectation(action, actionId)
 
-/** What the operator does about an action that the chain has reverted. */
+/** The operator's response to a reverted action. */
 export interface FailureResponse {
   /**
-   * `retry`: the action and those behind it are signed again. `drop`: the action ends, those behind it are signed
-   * again without it. `void`: the batch and everything behind it will not settle, and the order or account that
-   * the error names loses its orders.
+   * `retry`: this action and later actions are signed again.
+   * `drop`: this action ends; later actions are signed again without it.
+   * `void`: this batch and all later actions will not settle, and the order or account named by the error
+   * loses its orders.
    */
   readonly does: 'retry' | 'drop' | 'void'
   readonly isExpected: boolean
 }
 
-/** `error`: name of the contract's error; null if no transaction of the action was mined in time. */
+/** `error`: name of the contract error; null if no transaction of the action was mined in time. */
 export function responseTo(kind: ActionKind, error: string | null): FailureResponse {
   const isExpected = error === null || rulesOf(kind).expectedErrors.includes(error)
   if (error === 'AsOfAhead') return { does: 'retry', isExpected: true }

@@ -6,7 +6,7 @@ import type { Feed } from '../prices/feed.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Address, HourlyFunding, Millis, Price, Steps } from '../units.ts'
 
-/** A report of the session feed: the end of the running session; 0 outside a session. */
+/** Report of the session feed: end of the running session; 0 outside a session. */
 export interface SessionReport {
   readonly endsAt: Millis
   readonly observedAt: Millis
@@ -34,7 +34,7 @@ export interface InheritPosition {
   readonly report: OracleReport
 }
 
-/** Closes the position of `account` against the counterparties, in this order. */
+/** Closes the position of `account` against the counterparties, in list order. */
 export interface Deleverage {
   readonly kind: 'deleverage'
   readonly asOf: Millis
@@ -43,7 +43,7 @@ export interface Deleverage {
   readonly report: OracleReport
 }
 
-/** Ends the market at the final report that the contract has in force. */
+/** Ends the market at the final report in force on the contract. */
 export interface FinalizeMarket {
   readonly kind: 'finalize_market'
   readonly asOf: Millis
@@ -51,10 +51,10 @@ export interface FinalizeMarket {
   readonly report: OracleReport
 }
 
-/** An action that is not a part of a batch. */
+/** An action that is not part of a batch. */
 export type SingleAction = UpdateFunding | InheritPosition | Deleverage | FinalizeMarket
 
-/** One part of a batch in the queue. Its terms and fills are those of the batch. */
+/** One part of a batch in the queue. Terms and fills are copied from the batch. */
 export interface QueuedPart {
   readonly kind: 'settle_part'
   readonly asOf: Millis
@@ -73,7 +73,7 @@ export const ACTION_KINDS: readonly ActionKind[] = [
   ...(['settle_part', 'update_funding', 'inherit_position', 'deleverage', 'finalize_market'] as const),
 ]
 
-/** A price report that the action makes the market's last one; null if it makes none. */
+/** The price report that becomes the market's last report when the action executes; null if there is none. */
 export const reportOf = (action: QueuedAction): { price: Price; observedAt: Millis } | null =>
   action.kind === 'finalize_market' ? null : action.report
 
@@ -89,7 +89,7 @@ export function reportsOf(
   return [index, { feed: 'session', report: { price: BigInt(endsAt) as Price, observedAt, signatures } }]
 }
 
-/** The accounts whose position the action may change. Those of a part are the makers of its fills. */
+/** Accounts with a position that the action may change; for a part, the makers of its fills. */
 export function touchedAccounts(action: SingleAction): readonly Address[] {
   switch (action.kind) {
     case 'inherit_position':

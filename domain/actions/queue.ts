@@ -1,6 +1,7 @@
 /**
- * The laws of a market's queue of actions. The contract reverts an action that breaks one of them, and with it
- * every action behind, so an action is checked before it is queued.
+ * Laws of a market's action queue.
+ * The contract reverts an action that breaks a law, and all later actions with it. An action is therefore
+ * checked before it is queued.
  */
 import { advanceFunding, type FundingState } from '../prices/funding-state.ts'
 import type { UsedReport } from '../prices/report.ts'
@@ -8,15 +9,15 @@ import type { Millis } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import { type QueuedAction, reportOf } from './action.ts'
 
-/** The end of a queue: what the next action has to follow. */
+/** End of a queue: the state that the next action must follow. */
 export interface QueueTail {
-  /** Of the last action, queued or mined. */
+  /** `asOf` of the last action, queued or mined. */
   readonly lastAsOf: Millis
-  /** The last report of the market's own feed that an action uses. */
+  /** Last report of the market's own feed that an action uses. */
   readonly usedReport: UsedReport | null
-  /** The batch whose last part is not queued yet; null if there is none. */
+  /** Batch with parts that are not queued yet; null if there is none. */
   readonly openBatch: { readonly batchId: number; readonly nextPart: number; readonly parts: number } | null
-  /** The last action ends the market. */
+  /** True if the last action ends the market. */
   readonly isEnded: boolean
 }
 
@@ -30,13 +31,13 @@ export const EMPTY_QUEUE: QueueTail = {
 export type QueueRefusal =
   | { readonly code: 'MARKET_ENDED' }
   | { readonly code: 'AS_OF_DECREASED'; readonly last: Millis; readonly received: Millis }
-  /** Another action between the parts of a batch closes the batch on the chain. */
+  /** A batch is open: another action between its parts would close the batch on chain. */
   | { readonly code: 'BATCH_OPEN'; readonly batchId: number; readonly nextPart: number }
   | { readonly code: 'REPORT_OLDER'; readonly last: UsedReport; readonly received: UsedReport }
-  /** Same time as the last report, another price. */
+  /** The report has the time of the last report and another price. */
   | { readonly code: 'REPORT_CONFLICT'; readonly last: UsedReport; readonly received: UsedReport }
 
-/** The end of the queue with the action, or why the action must not be queued. */
+/** The queue end after the action, or the reason why the action must not be queued. */
 export function enqueue(tail: QueueTail, action: QueuedAction): Verdict<QueueTail, QueueRefusal> {
   if (tail.isEnded) return refuse({ code: 'MARKET_ENDED' })
   if (action.asOf < tail.lastAsOf) {
@@ -59,7 +60,7 @@ export function enqueue(tail: QueueTail, action: QueuedAction): Verdict<QueueTai
 
 const usedReportOf = ({ price, observedAt }: UsedReport): UsedReport => ({ price, observedAt })
 
-/** All parts of a batch have the same terms. */
+/** All parts of a batch must have the same terms. */
 const isNextPart = (
   { lastAsOf, usedReport }: QueueTail,
   { batchId, nextPart, parts }: NonNullable<QueueTail['openBatch']>,
@@ -85,14 +86,16 @@ function reportRefusal(last: UsedReport | null, received: UsedReport): QueueRefu
   return received.price === last.price ? null : { code: 'REPORT_CONFLICT', ...codes }
 }
 
-/** What funding needs of a queued action. */
+/** Funding effect of a queued action. */
 export interface FundingStep {
   readonly asOf: Millis
-  /** The rate that the action sets; null if it sets none. */
+  /** Rate that the action sets; null if it sets none. */
   readonly sets: Parameters<typeof advanceFunding>[2]
 }
 
-/** Funding after the queued actions, in their order: the contract truncates the accrual of each action. */
+/**
+ * Funding after the queued actions. Each action accrues separately, because the contract truncates every accrual.
+ */
 export const fundingAfter = (mined: FundingState, queue: readonly FundingStep[]): FundingState =>
   queue.reduce((state, { asOf, sets }) => advanceFunding(state, asOf, sets), mined)
 

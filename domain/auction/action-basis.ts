@@ -1,4 +1,4 @@
-/** Decides whether a market may run a batch or liquidate now, and whether it has anything to decide on. */
+/** Decides whether a market may run a batch or liquidate now, and on which report and terms. */
 import type { Book } from '../book/book.ts'
 import type { LiveBook } from '../book/live-book.ts'
 import { keyOfTerms, reportRulesOf, type TermsInForce, termsAt } from '../market/in-force.ts'
@@ -13,30 +13,34 @@ import type { Deferrals } from './deferral.ts'
 import type { MarketSnapshot } from './market-snapshot.ts'
 import { mayAuction, type SettlementPace } from './settlement-pace.ts'
 
-/** Whether all reservations are computed at the highest taker rate in force: the auction computes them again first. */
+/**
+ * Whether all reservations use the highest taker rate in force. If not, the auction recomputes them first.
+ */
 export const areReserved = (
   { terms, reservingAfter }: Pick<MarketSnapshot, 'terms' | 'reservingAfter'>,
   { spec }: TermsInForce,
 ): boolean => reservingAfter === null && terms.reservedFee === spec.takerFee
 
-/** The basis of a batch: the time at which the contract evaluates it, and the oracle report. */
+/** Basis of a batch: the time at which the contract evaluates it, and the oracle report. */
 export interface BatchBasis {
   readonly asOf: Millis
   readonly report: OracleReport
-  /** In force as of `asOf`. */
+  /** Terms in force at `asOf`. */
   readonly terms: TermsInForce
   readonly matching: Matching
 }
 
 /**
- * The orders that a batch may match. `forced`: each step has a forced order on at least one side, as the contract demands in mode cancel-only.
+ * Orders that a batch may match. `forced`: each step has a forced order on at least one side, as the
+ * contract requires in mode cancel-only.
  * `none`: single actions only.
  */
 export type Matching = 'all' | 'forced' | 'none'
 
 /**
- * Null if the mode allows no liquidation. After a mismatch or reverts without a culprit the exchange restricts the market itself: then no
- * batch runs, because a forced order would settle by what has just failed.
+ * Orders that may match; null if the mode allows no liquidation.
+ * After a mismatch, or reverts without a culprit, the exchange restricts the market itself. Then no batch
+ * runs: a forced order would settle through the path that has just failed.
  */
 function matchingAt({ terms }: MarketSnapshot, { mode }: TermsInForce): Matching | null {
   if (mode === 'open') return 'all'
@@ -44,20 +48,23 @@ function matchingAt({ terms }: MarketSnapshot, { mode }: TermsInForce): Matching
   return terms.mode === 'open' ? 'forced' : 'none'
 }
 
-/** Inputs beside the snapshot that decide whether an action would be accepted. */
+/** Inputs besides the snapshot that decide whether an action would be accepted. */
 export interface ActionLimits {
   readonly pace: SettlementPace
-  /** The contract's rules for oracle reports; null until they are fetched. */
+  /** The contract's report rules; null until they are fetched. */
   readonly rules: ReportRules | null
 }
 
-/** Null unless a batch of all orders can run now. `headTime`: of the chain; null while no node responds. */
+/**
+ * Basis of a batch of all orders; null if no such batch can run now. `headTime`: time of the chain head; null
+ * while no node responds.
+ */
 export function batchBasis(...market: Parameters<typeof actionBasis>): BatchBasis | null {
   const basis = actionBasis(...market)
   return basis?.matching === 'all' ? basis : null
 }
 
-/** Null if the market must neither run a batch nor liquidate now. */
+/** Basis of an action; null if the market must neither run a batch nor liquidate now. */
 export function actionBasis(
   spec: MarketSpec,
   { rules, pace }: ActionLimits,
@@ -77,7 +84,9 @@ export function actionBasis(
     : null
 }
 
-/** The orders that end by themselves, at most `most`: because of time, or all once the market has closed. */
+/**
+ * Orders that end without a command, at most `most`: orders beyond their time, or all orders of a closed market.
+ */
 export const dueOrders = (
   live: LiveBook,
   { mode, spec }: TermsInForce,
@@ -93,15 +102,16 @@ export interface AuctionView {
   readonly feed: LiveBook
   /** The book contains every journal row up to this one. */
   readonly seq: Seq
-  /** The head of the journal in the market's last auction that is known: orders up to it stood there. */
+  /** Journal head at the market's last known auction: orders up to it were in the book. */
   readonly standingSeq: Seq
   /** Basis of the last completed auction; null if there is none. */
   readonly cleared: ClearedBasis | null
 }
 
 /**
- * True if an auction would change nothing: nothing ends by itself, and since the last completed auction there is no new row and no change of
- * the terms. If the orders do not cross, a new report changes nothing either.
+ * True if an auction would change nothing.
+ * No order is due to end, and no row and no change of the terms has followed the last completed auction. If
+ * the orders do not cross, a new report changes nothing either.
  */
 export function isIdle(
   spec: MarketSpec,

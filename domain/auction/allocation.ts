@@ -12,10 +12,11 @@ export interface Claim {
 }
 
 /**
- * Shares of `volume` in steps, in the order of `claims`; they add up to `volume`. Each share is `volume ×
- * steps / total`, rounded down. The remaining steps go one each to the claims with the largest remainders; of
- * equal remainders, to the earlier seq. A share never exceeds its claim: a claim that fills completely has
- * remainder 0, and fewer steps remain than there are remainders above 0.
+ * Shares of `volume` in steps, in the order of `claims`; they sum to `volume`.
+ * Each share is `volume × steps / total`, rounded down. The remaining steps go, one each, to the claims with
+ * the largest remainders; the earlier seq wins ties. For example, volume 5 over claims of 3, 3 and 4 yields
+ * 1.5, 1.5 and 2: the earlier of the equal claims gets 2 steps. A share never exceeds its claim: a claim that
+ * fills completely has remainder 0, and fewer steps remain than claims have a remainder above 0.
  */
 export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   const total = claims.reduce((sum, { steps }) => sum + steps, 0)

@@ -1,4 +1,7 @@
-/** One auction of a market: clears its book on the basis of the turn, and defers accounts whose changes exceed the bound of a step. */
+/**
+ * One auction of a market: clears its book on the turn's basis.
+ * Accounts with more changes than a step may write are deferred.
+ */
 import type { Book, RestingOrder } from '../book/book.ts'
 import type { LiveBook } from '../book/live-book.ts'
 import { scheduleAt } from '../market/price-protection.ts'
@@ -19,8 +22,9 @@ import { MAX_ORDERS_PER_TURN } from './turn-bound.ts'
 export const NO_FUNDS: Funds = { free: 0n as Quote, reserved: 0n as Quote }
 
 /**
- * Most attempts of one turn. Each is a step of its own, between which other commands of the market run; the next turn continues without the
- * same accounts.
+ * Maximum attempts of one turn.
+ * Each attempt is a separate step, and other commands of the market run between steps. The next turn
+ * continues without the same accounts.
  */
 export const ATTEMPTS = 4
 
@@ -30,7 +34,7 @@ export interface AuctionTerms {
   /** Orders that end because of time, or because the market has closed. */
   readonly due: readonly Cancel[]
   readonly deferrals: Deferrals
-  /** Amount in the pool once everything in the queue is mined. */
+  /** Market pool once every queued action is mined. */
   readonly pool: Quote
 }
 
@@ -61,15 +65,16 @@ export function clearBook(
 }
 
 const exclusionsOf = ({ snapshot, due, deferrals }: AuctionTerms): Exclusions => ({
-  // The positions of touched accounts are not known until the actions that touch them are mined.
+  // Positions of touched accounts are unknown until the touching actions are mined.
   accounts: new Set([...snapshot.touched, ...deferrals.excluded]),
-  // They end now, and some are alive at `asOf`, which can be earlier.
+  // These orders end now. Some are still valid at `asOf`, which can be earlier.
   orders: new Set(due.map(({ seq }) => seq)),
 })
 
 /**
- * The `ioc` orders that have taken part and that the auction neither fills nor ends. An order that the auction leaves out waits for the next
- * one. In an auction of forced orders only those that fill have taken part.
+ * `ioc` orders that took part and that the auction neither fills nor ends.
+ * An order that the auction leaves out waits for the next auction. In an auction of forced orders, only
+ * filled orders took part.
  */
 function iocRemainders(
   book: Book,
@@ -93,7 +98,7 @@ function iocRemainders(
   return ioc.filter(ends).map(({ seq }) => ({ seq, reason: 'IOC_REMAINDER' }))
 }
 
-/** The accounts without which the auction is repeated; null if its result may be written. */
+/** Accounts to leave out of a repeated auction; null if the result may be written. */
 export function deferredBy(
   { clearing, unresolved }: BatchOutcome,
   decision: BatchDecision,
@@ -106,7 +111,7 @@ export function deferredBy(
   return deferBeyond(bound, sideChanges(decision, live), deferrals)
 }
 
-/** The result that may be written, and the accounts whose funds are needed for it. */
+/** The writable result, and the accounts with funds that the result needs. */
 export function resolvedOutcome(
   live: LiveBook,
   due: readonly Cancel[],

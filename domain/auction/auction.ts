@@ -1,6 +1,5 @@
 /**
- * Runs the frequent batch auction of one market: one clearing price at the largest volume, pro-rata
- * allocation.
+ * Runs a market's frequent batch auction: one clearing price at the largest volume, and pro-rata allocation.
  */
 
 import { Book, type RestingOrder } from '../book/book.ts'
@@ -30,58 +29,59 @@ import { type Round, type RoundInput, type RoundResult, runRound } from './round
 import { type BatchEntries, type BatchEntry, eligibleAt, type RiskTerms, riskTermsAt } from './tranches.ts'
 
 /**
- * A batch that fills more orders than this is cleared again over the largest `BATCH_ORDERS_PER_SIDE` orders
- * of each side.
+ * Maximum orders that a batch fills. A batch above it is cleared again over the `BATCH_ORDERS_PER_SIDE`
+ * largest orders of each side.
  */
 export const BATCH_ORDERS = 800
 export const BATCH_ORDERS_PER_SIDE = 400
 
 export interface AuctionInput {
   readonly spec: MarketSpec
-  /** The auction does not change it. */
+  /** Order book; the auction only reads it. */
   readonly book: Book
-  /** The matched position of an account: mined and unsettled fills together. */
+  /** Matched position of an account, including unsettled fills. */
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
   readonly asOf: Millis
-  /** The head of the journal in the market's previous auction; orders up to it count for protections. */
+  /** Journal head at the market's previous auction. Orders up to this sequence count for protections. */
   readonly standingSeq: Seq
-  /** The width of the market's price protection in force. */
+  /** Price-protection width in force in the market. */
   readonly priceProtection: Rate
   readonly excluded?: Exclusions
 }
 
 /**
- * Clears one batch. The result depends on the set of orders only, not on the sequence in which they were
- * inserted. The cost depends on the number of orders that reach the other side's best price, not on the size
- * of the book. Expired orders and market orders whose wait is over take no part; `overdue` lists them.
+ * Clears one batch.
+ * The result depends only on the set of orders, not on insertion order. The cost depends on the number of
+ * orders that reach the opposite best price, not on the book size. Expired orders and market orders beyond
+ * their wait take no part; `overdue` lists them.
  */
 export function clear(input: AuctionInput): Clearing {
   const { result, candidates, participants, consulted } = runAuction(riskTermsAt(input), input)
   return { ...result, inputs: inputsOf(input, candidates, participants, consulted) }
 }
 
-/** What an auction reads besides the terms of its market. */
+/** Inputs of an auction besides the market terms. */
 export type AuctionOrders = Pick<
   AuctionInput,
   'book' | 'asOf' | 'standingSeq' | 'priceProtection' | 'excluded'
 >
 
-/** A clearing without the inputs from which it can be recomputed. */
+/** A clearing without the inputs for its recomputation. */
 export type AuctionResult = Omit<Cleared, 'inputs'> | Omit<NotCleared, 'inputs'>
 
 export interface AuctionRun {
   readonly result: AuctionResult
   readonly candidates: Candidates
   readonly participants: readonly Participant[]
-  /** The tranches of all candidates, before the limits of a batch's size apply. */
+  /** Tranches of all candidates before the batch size limits apply. */
   readonly entries: BatchEntries
-  /** The orders that decided protections or the reasons of cancels. */
+  /** Orders that decided protections or cancel reasons. */
   readonly consulted: readonly RestingOrder[]
 }
 
-/** Runs the auction on the terms of its market at the oracle price, which have no protections yet. */
+/** Runs the auction at the oracle price. The passed terms contain no protections yet. */
 export function runAuction(unprotected: RiskTerms, input: AuctionOrders): AuctionRun {
   const { spec, band, oracle } = unprotected
   const { book, asOf, standingSeq, priceProtection } = input
@@ -108,7 +108,7 @@ export function runAuction(unprotected: RiskTerms, input: AuctionOrders): Auctio
   return { result, candidates, participants, entries, consulted: [...ladder, ...beyond] }
 }
 
-/** Clears a batch again from its stored inputs. The result equals the original, `inputs` included. */
+/** Clears a batch again from its stored inputs. The result equals the original, including `inputs`. */
 export function recompute({ ruleVersion, orders, ladder, positions, ...rest }: ClearingInputs): Clearing {
   invariant(
     ruleVersion === RULE_VERSION,
@@ -123,10 +123,11 @@ export function recompute({ ruleVersion, orders, ladder, positions, ...rest }: C
 }
 
 /**
- * Repeats the round while the batch exceeds a limit. A batch that fills more than `BATCH_ORDERS` orders is
- * cleared again over the largest orders. A batch that needs several parts is cleared again without flips.
- * Each restriction is applied at most once and stays in force. 400 orders per side cannot exceed the limit,
- * so there are at most three rounds, or four if forbidding flips brings in more orders.
+ * Repeats the round while the batch exceeds a limit.
+ * A batch that fills more than `BATCH_ORDERS` orders is cleared again over the largest orders. A batch that
+ * needs several parts is cleared again without flips. Each restriction is added at most once and stays in
+ * force. 400 orders per side cannot exceed the order limit, so there are at most three rounds, or four if
+ * forbidding flips adds orders.
  */
 function runRounds(input: RoundInput): { first: Round; last: Round } {
   const first = runRound(input)
@@ -154,8 +155,8 @@ const remainderOf = ({
 })
 
 /**
- * The orders of either side that are eligible at the price and have the largest remaining size; of equals,
- * the earlier seq.
+ * Orders of each side that are eligible at the price and have the largest remaining size; the earlier seq
+ * wins ties.
  */
 function largestOrders({ buys, sells }: BatchEntries, price: Ticks): Set<Seq> {
   const ofSide = (entries: readonly BatchEntry[]): RestingOrder[] =>
@@ -192,7 +193,7 @@ function prorationOf({ demand, supply }: PriceResult): Proration | null {
     : { side: 'SHORT', volume: demand, eligible: supply }
 }
 
-/** `consulted` are the orders that decided protections or the reasons of cancels. */
+/** `consulted`: orders that decided protections or cancel reasons. */
 function inputsOf(
   input: AuctionInput,
   { buys, sells }: Candidates,

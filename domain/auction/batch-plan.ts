@@ -1,6 +1,5 @@
 /**
- * Turns a cleared batch into what one transaction writes: fills, order changes, reservations and journal
- * rows.
+ * Converts a cleared batch into the writes of one transaction: fills, order changes, reservations and journal rows.
  */
 
 import type { LiveOrder } from '../book/live-book.ts'
@@ -28,9 +27,9 @@ import type { Cancel, Cleared, Clearing, Fill } from './clearing.ts'
 import type { Part } from './parts.ts'
 
 export interface BatchDecision {
-  /** Orders that ended before the batch because of time. */
+  /** Orders that expired or waited too long before the batch. */
   readonly overdue: readonly Cancel[]
-  /** Orders that the auction ended. An order that the batch fills in part ends once that fill has settled. */
+  /** Orders that the auction ended. A partly filled order ends once its fill has settled. */
   readonly cancels: readonly Cancel[]
   /** Null if no auction ran. */
   readonly clearing: Clearing | null
@@ -42,22 +41,22 @@ export interface BatchDecision {
 
 export interface Leaving {
   readonly seq: Seq
-  /** The fill that closes or turns the position. */
+  /** Fill that closes or turns the position. */
   readonly closing: BatchClosing
 }
 
 const fillsBySeq = (matched: MatchedBatch | null): ReadonlyMap<Seq, Fill> =>
   new Map(matched?.clearing.fills.map((fill) => [fill.seq, fill]))
 
-/** A market's open orders and its orders that wait for a trigger. */
+/** A market's open orders, and its orders that wait for a trigger. */
 export interface LiveOrders {
   get(seq: Seq): LiveOrder | undefined
   ordersOf(account: UserId): readonly LiveOrder[]
 }
 
 /**
- * Recomputes the reservations of every account in the batch on its new position. `live` holds the orders as
- * they were before the batch.
+ * Recomputes the reservations of every account in the batch on its new position. `live` contains the orders
+ * before the batch.
  */
 export function decideBatch(
   spec: MarketSpec,
@@ -96,7 +95,7 @@ export function decideBatch(
 const reservedFor = (spec: MarketSpec, order: LiveOrder): bigint =>
   order.openable === 0 ? 0n : reservationPerStep(spec, order) * BigInt(order.openable)
 
-/** The orders that a decision changes. Their stored state is needed to plan the writes. */
+/** Orders that a decision changes. Planning the writes needs their stored state. */
 export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<Seq> {
   const seqs = new Set([...decision.overdue, ...decision.cancels].map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) seqs.add(seq)
@@ -109,7 +108,9 @@ export function affectedOrders(decision: BatchDecision, live: LiveOrders): Set<S
   return seqs
 }
 
-/** How many orders of each account a decision changes, without those that it fills and those that time ends. */
+/**
+ * Number of orders per account that a decision changes, excluding filled orders and orders that time ends.
+ */
 export function sideChanges(decision: BatchDecision, live: LiveOrders): ReadonlyMap<UserId, number> {
   const apart = new Set(decision.overdue.map(({ seq }) => seq))
   for (const { seq } of decision.matched?.clearing.fills ?? []) apart.add(seq)
@@ -139,7 +140,7 @@ export interface PlannedFill extends Omit<MatchedFill, 'opening' | 'partial_slot
 
 export interface PlannedBatch {
   readonly batchId: number
-  /** The head of the journal that the auction read. */
+  /** Journal head that the auction read. */
   readonly head: Seq
   readonly clearing: Cleared
   readonly oracle: OracleReport
@@ -148,7 +149,7 @@ export interface PlannedBatch {
   readonly positions: ReadonlyMap<UserId, Position>
 }
 
-/** Everything that one transaction of a market writes. */
+/** All writes of one market transaction. */
 export interface MarketPlan extends OrderPlan {
   readonly asOf: Millis
   readonly batch: PlannedBatch | null
@@ -156,7 +157,7 @@ export interface MarketPlan extends OrderPlan {
 
 export interface BatchPlanInput {
   readonly spec: MarketSpec
-  /** When orders end. It can be later than `asOf`, which follows block time. */
+  /** End time of orders. It can be later than `asOf`, which follows block time. */
   readonly at: Millis
   readonly asOf: Millis
   readonly head: Seq
@@ -170,8 +171,7 @@ export interface BatchPlanInput {
 }
 
 /**
- * Plans the writes of a decision: the new state of every affected order, and the journal rows in the order in
- * which they apply.
+ * Plans the writes of a decision: the new state of every affected order, and the journal rows in application order.
  */
 export function planBatch(input: BatchPlanInput): MarketPlan {
   const changes = new OrderChanges(input.orders)
@@ -201,7 +201,10 @@ export function planBatch(input: BatchPlanInput): MarketPlan {
   return { asOf: input.asOf, batch, ...changes.plan() }
 }
 
-/** Records the protections of the orders that the auction fills or ends. An order that waits gets another one. */
+/**
+ * Records the protections of orders that the auction fills or ends. A waiting order gets a new protection in
+ * its next auction.
+ */
 function pushProtections({ asOf, decision, oracle, orders }: BatchPlanInput, changes: OrderChanges): void {
   const { clearing } = decision
   if (clearing === null || oracle === null) return
@@ -254,7 +257,7 @@ function fillOrders(
 const fillIdOf = ({ marketId }: MarketSpec, batchId: number, part: number, seq: Seq): string =>
   `${marketId}-${batchId}-${part}-${seq}`
 
-/** What a fill, or the part of it that one transaction settles, holds until it is mined. */
+/** Wei that a fill, or its steps in one transaction, holds until it is mined. */
 export function heldFor(
   spec: MarketSpec,
   order: ReservationTerms,
@@ -308,7 +311,7 @@ function countBySeq(parts: readonly Part[]): Map<Seq, number> {
   return counts
 }
 
-/** Marks the orders that leave the book with the batch while a part of them settles, and returns them. */
+/** Marks and returns the orders that leave the book with the batch while some of their steps settle. */
 function closingOrders(
   { cancels, matched }: BatchDecision,
   changes: OrderChanges,
@@ -325,7 +328,7 @@ function closingOrders(
     })
 }
 
-/** Takes the reduce-only orders out of the book whose position the batch closes or turns, and returns them. */
+/** Removes and returns the reduce-only orders of positions that the batch closes or turns. */
 function leavingOrders(
   { spec, batchId, decision }: BatchPlanInput,
   changes: OrderChanges,

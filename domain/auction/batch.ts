@@ -1,6 +1,6 @@
 /**
- * Clears a book and applies the fills to the matched positions, leaving out orders that the contract would
- * reject.
+ * Clears a book and applies the fills to matched positions. Orders that the contract would reject are left
+ * out.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -22,13 +22,16 @@ import { PoolBalance } from './pool-limit.ts'
 export interface MatchedBatch {
   readonly clearing: Cleared
   readonly parts: readonly Part[]
-  /** After the batch, for every account in it. */
+  /** Positions after the batch, for every account with a fill. */
   readonly positions: ReadonlyMap<UserId, Position>
-  /** Of each account whose position the batch closes or turns. */
+  /** Position closings and flips of the batch, by account. */
   readonly closings: ReadonlyMap<UserId, BatchClosing>
 }
 
-/** The fill that closes or turns a position, and the side of the reduce-only orders that leave the book with it. */
+/**
+ * The fill that closes or turns a position, and the side of the reduce-only orders that leave the book with
+ * it.
+ */
 export interface BatchClosing {
   readonly part: number
   readonly seq: Seq
@@ -43,20 +46,19 @@ export interface MatchTerms {
   readonly pool: Quote
 }
 
-/** Orders that the auction matched although the contract would reject them. */
+/** Matched orders that the contract would reject. */
 export interface MatchRefusal {
   readonly orders: readonly Seq[]
   /**
-   * `NOT_LIQUIDATABLE`: an earlier part of the batch has made the position of a forced order healthy. `POOL_SHORT`: the pool could not
-   * pay the orders, see `pool-limit`; they wait until it can.
+   * `NOT_LIQUIDATABLE`: an earlier part of the batch made the position of a forced order healthy.
+   * `POOL_SHORT`: the pool could not pay the orders, see `pool-limit`; they wait until it can.
    */
   readonly reason: AccountRefusal['code'] | 'NOT_LIQUIDATABLE' | 'POOL_SHORT'
 }
 
 /**
- * Applies a clearing to the matched positions with the contract's rules, part by part. Refuses with all
- * orders that the contract would reject; the caller clears again without them, so that every matched fill can
- * settle.
+ * Applies a clearing to the matched positions with the contract's rules, part by part.
+ * It returns every order that the contract would reject; the caller clears again without them.
  */
 export function matchBatch(
   terms: MatchTerms,
@@ -108,30 +110,36 @@ export interface BatchOutcome {
   readonly clearing: Clearing
   readonly matched: MatchedBatch | null
   /**
-   * Orders that were left out because the contract would reject them. Those that are not `POOL_SHORT` are a sign that the auction and
-   * the contract disagree.
+   * Orders left out because the contract would reject them.
+   * A reason other than `POOL_SHORT` shows that auction and contract disagree.
    */
   readonly refused: readonly MatchRefusal[]
   /**
-   * Null, unless the contract would still reject orders after `MATCH_ROUNDS` rounds: then the clearing must not be written, and these
-   * accounts, of the refused orders, are to be left out of the next attempt.
+   * Accounts of the still rejected orders after `MATCH_ROUNDS` rounds; otherwise null.
+   * If set, the clearing must not be written, and the next attempt must leave these accounts out.
    */
   readonly unresolved: ReadonlySet<UserId> | null
-  /** The `ioc` orders that end with the auction, because they have taken part in it. Not part of the clearing, which depends on no flag. */
+  /**
+   * `ioc` orders that end because they took part in the auction.
+   * They are not part of the clearing, which depends on no flag.
+   */
   readonly remainders?: readonly Cancel[]
 }
 
-/** Most rounds in which one attempt leaves out refused orders. Each costs as much as an auction. */
+/** Maximum rounds of one attempt that leave out refused orders. Each round costs as much as an auction. */
 export const MATCH_ROUNDS = 5
 
 export interface BatchInput extends AuctionInput {
-  /** What the market's pool holds once everything that was matched before is settled. */
+  /** Market pool after everything matched before is settled. */
   readonly pool: Quote
-  /** The end of the bank's last pause; 0 if there was none. */
+  /** End of the bank's last pause; 0 if there was none. */
   readonly pauseEndsAt?: Seconds
 }
 
-/** Forced orders of positions that the contract spares at this price and time. They stay in the book: their liquidation decides on them. */
+/**
+ * Forced orders of positions that the contract would not liquidate at this price and time.
+ * The orders stay in the book until their liquidation decides on them.
+ */
 function sparedOrders({ spec, book, positions, fundingIndex, oracle, asOf, pauseEndsAt }: BatchInput): Seq[] {
   const forced = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT')].filter((order) => order.forced)
   const isDue = ({ account }: RestingOrder): boolean => {
@@ -149,7 +157,8 @@ function sparedOrders({ spec, book, positions, fundingIndex, oracle, asOf, pause
 }
 
 /**
- * Clears the book and repeats without the orders that the contract would reject, until every fill can settle.
+ * Clears the book, and repeats without the orders that the contract would reject, until every fill can
+ * settle.
  */
 export function clearAndMatch(input: BatchInput): BatchOutcome {
   const refused: MatchRefusal[] = []
@@ -174,9 +183,8 @@ export function clearAndMatch(input: BatchInput): BatchOutcome {
 }
 
 /**
- * Clears the book of a market in mode cancel-only: the contract accepts only steps that close a position in liquidation on at least one
- * side. Null if no forced order is in the book. Of the sides that have some, the first one that can trade does, the one with more steps
- * before the other.
+ * Clears the book in mode cancel-only, in which one side of every step must be a forced order. Null without forced orders.
+ * The side with more steps is tried first, then the other side.
  */
 export function clearForced(input: BatchInput): BatchOutcome | null {
   const stepsOn = (side: Side): number =>
@@ -196,7 +204,7 @@ function matchRefusal(run: readonly Fill[], refusal: AccountRefusal): MatchRefus
   return { orders: orders.map(({ seq }) => seq), reason: refusal.code }
 }
 
-/** Splits fills into runs of neighbouring fills of one account, in the given order. */
+/** Groups neighbouring fills of one account, in the given order. */
 export function byAccount<T extends { readonly account: UserId }>(fills: readonly T[]): T[][] {
   const runs: T[][] = []
   for (const fill of fills) {

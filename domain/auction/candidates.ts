@@ -1,4 +1,6 @@
-/** Selects the resting orders that can trade in this batch; the rest of the book is not read. */
+/**
+ * Selects the resting orders that can trade in this batch. The auction does not read the rest of the book.
+ */
 
 import type { Book, RestingOrder } from '../book/book.ts'
 import type { Band } from '../market/band.ts'
@@ -6,29 +8,36 @@ import { isExpired, type Side } from '../orders/order.ts'
 import { type Millis, maxOf, minOf, type Seq, type Ticks, type UserId } from '../units.ts'
 import type { Cancel, Protection } from './clearing.ts'
 
-/** A market order, or an `ioc` order, ends if it has waited this long, from its acceptance or trigger, without a batch. A forced order waits for its liquidation. */
+/**
+ * Longest wait of a market or `ioc` order for a batch, from its acceptance or trigger. Afterwards the order
+ * ends.
+ * Forced orders have no such limit; their liquidation ends them.
+ */
 export const MARKET_WAIT_MS = 2000
 
 /**
- * Orders that take no part in a batch and stay in the book unchanged: all orders of an account whose
- * adjustment is under way, or single orders.
+ * Orders that take no part in a batch and stay in the book unchanged: all orders of an account with an
+ * adjustment in flight, or single orders.
  */
 export interface Exclusions {
   readonly accounts: ReadonlySet<UserId>
   readonly orders: ReadonlySet<Seq>
-  /** If set, every matched step has a forced order on this side: all its other orders take no part, nor other market orders. */
+  /**
+   * If set, a matched step must have a forced order on this side; all other orders of the side, and all
+   * other market orders, take no part.
+   */
   readonly forcedOn?: Side
 }
 
 export const NO_EXCLUSIONS: Exclusions = { accounts: new Set(), orders: new Set() }
 
-/** Each side lists its market orders by seq, then its limit orders from the best limit, then by seq. */
+/** Candidates by side: market orders by seq, then limit orders from the best limit, then by seq. */
 export interface Candidates {
   readonly buys: readonly RestingOrder[]
   readonly sells: readonly RestingOrder[]
-  /** The market orders of both sides. */
+  /** Market orders of both sides. */
   readonly marketOrders: readonly RestingOrder[]
-  /** Limits up to these are candidates; null if no limit order is. */
+  /** Worst candidate limit of each side; null if no limit order is a candidate. */
   readonly worst: { readonly LONG: Ticks | null; readonly SHORT: Ticks | null }
 }
 
@@ -36,8 +45,9 @@ const isWaitOver = ({ type, forced, ioc, acceptedAt }: RestingOrder, asOf: Milli
   (type === 'MARKET' || ioc === true) && !forced && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
- * The orders that have expired or waited too long at `asOf`, by seq, whether or not a batch runs; at most
- * `most`, those that waited too long first. They take no part in a batch even if they are still in the book.
+ * Orders that expired or waited too long at `asOf`, by seq, whether or not a batch runs.
+ * At most `most` orders are returned; orders beyond their wait come first. None of these orders takes part in
+ * a batch, even if still in the book.
  */
 export function overdue(book: Book, asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
   const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT'), ...book.iocOrders()]
@@ -52,8 +62,8 @@ export function overdue(book: Book, asOf: Millis, most = Number.POSITIVE_INFINIT
 type Protections = ReadonlyMap<Seq, Pick<Protection, 'price'>>
 
 /**
- * The limit at which an order takes part before risk limits apply: the protection price of a market order; a
- * limit beyond the band on the aggressive side becomes the band's edge.
+ * Limit of an order before risk limits: the protection price of a market order; a limit beyond the band on
+ * the aggressive side becomes the band edge.
  */
 export function bandLimit(order: RestingOrder, { lo, hi }: Band, protections: Protections): Ticks {
   const limit = order.type === 'LIMIT' ? order.limit : protections.get(order.seq)?.price
@@ -61,7 +71,10 @@ export function bandLimit(order: RestingOrder, { lo, hi }: Band, protections: Pr
   return limit === undefined ? lo : maxOf(limit, lo)
 }
 
-/** Whether an order can take part in a batch at `asOf`. The contract rejects orders above the highest leverage; a forced order has none. */
+/**
+ * Whether an order can take part in a batch at `asOf`.
+ * The contract rejects orders above the maximum leverage; a forced order has no leverage.
+ */
 export const eligibility =
   (asOf: Millis, excluded: Exclusions, maxLeverage = Number.POSITIVE_INFINITY) =>
   (order: RestingOrder): boolean =>
@@ -83,8 +96,8 @@ export interface CandidateInput {
 }
 
 /**
- * All orders that reach the other side's best price; only the market orders if the sides do not cross. An
- * order out of reach cannot trade, cannot set the price, and ranks behind the candidates for its account's
+ * All orders that reach the opposite best price; only market orders if the sides do not cross.
+ * An order out of reach cannot trade, cannot set the price, and ranks behind the candidates for its account's
  * position. Leaving it out therefore does not change the result.
  */
 export function candidatesOf(input: CandidateInput): Candidates {
@@ -105,7 +118,7 @@ export function candidatesOf(input: CandidateInput): Candidates {
   }
 }
 
-/** The most aggressive price of one side; null where nothing of it takes part. */
+/** Most aggressive price of one side; null if no order of the side takes part. */
 function bestPrice(
   { book, band, isEligible, protections }: CandidateInput,
   side: Side,

@@ -1,6 +1,6 @@
 /**
- * Finds the clearing price of a batch: largest volume, then smallest surplus, then the end of the remaining
- * interval that limit orders alone carry, then the oracle price.
+ * Finds a batch's clearing price: largest volume, then smallest surplus, then the interval end that limit
+ * orders alone carry, then the oracle price.
  */
 
 import { invariant } from '../invariant.ts'
@@ -13,7 +13,7 @@ export interface PriceInput {
   readonly buys: readonly BatchEntry[]
   readonly sells: readonly BatchEntry[]
   readonly band: Band
-  /** The tick nearest to the oracle price, half rounded down. It decides if no end of the interval does. */
+  /** Tick nearest to the oracle price, half rounded down. It decides if no end of the interval does. */
   readonly oracle: Ticks
 }
 
@@ -25,10 +25,11 @@ export interface PriceResult {
 }
 
 /**
- * The clearing price, or null if no orders cross. Demand falls and supply rises with the price. The ticks
- * with the largest volume are therefore one interval, and so are those of them with the smallest surplus.
- * Demand changes only right above a buy limit and supply only at a sell limit, so it suffices to evaluate the
- * first and last tick of every interval on which both are constant.
+ * The clearing price; null if no orders cross.
+ * Demand falls and supply rises with the price, so the ticks with the largest volume form one interval, and
+ * the ticks with the smallest surplus form one interval inside it. Demand changes only right above a buy
+ * limit, and supply only at a sell limit. It therefore suffices to evaluate the first and last tick of every
+ * interval on which both are constant.
  */
 export function clearingPrice(input: PriceInput): PriceResult | null {
   const largest = largestVolume(input)
@@ -75,7 +76,10 @@ function choosePrice(
   return { price: maxOf(lo, minOf(hi, oracle)), rule: 'oracle' }
 }
 
-/** Steps of limit orders whose effective limit satisfies the condition: an end of the interval counts where they carry the volume. */
+/**
+ * Steps of limit orders with an effective limit that satisfies the condition: an interval end wins if these
+ * steps carry the volume.
+ */
 function limitSteps(entries: readonly BatchEntry[], isWithin: (limit: Ticks) => boolean): number {
   let sum = 0
   for (const { bounded, reducing, opening } of entries) {
@@ -95,7 +99,7 @@ const endsOf = (points: readonly Point[]): Band => ({
 const pointAt = (points: readonly Point[], price: Ticks): Point =>
   points.findLast((point) => point.tick <= price) as Point
 
-/** The steps that one side offers at each of its limits, ascending by limit. */
+/** Steps that one side offers at each of its limits, ascending by limit. */
 interface Curve {
   readonly limits: Float64Array
   readonly steps: Float64Array
@@ -149,9 +153,9 @@ function largestVolume({ buys, sells, band }: PriceInput): Point[] {
 }
 
 /**
- * The next tick that starts or ends an interval of constant demand and supply. `buyLimit` is the lowest buy
- * limit at or above `tick`: demand falls right above it. `sellLimit` is the lowest sell limit above `tick`:
- * supply rises at it.
+ * The next tick that starts or ends an interval of constant demand and supply.
+ * `buyLimit`: lowest buy limit at or above `tick`; demand falls right above it. `sellLimit`: lowest sell
+ * limit above `tick`; supply rises at it.
  */
 function nextTick(
   tick: number,

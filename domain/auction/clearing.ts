@@ -1,5 +1,6 @@
 /**
- * Types of an auction's result: price, fills, pairs, cancels, and the inputs from which it can be recomputed.
+ * Types of an auction result: price, fills, pairs, cancels, and the inputs from which the result can be
+ * recomputed.
  */
 import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -7,37 +8,37 @@ import type { Side, StatusReason } from '../orders/order.ts'
 import type { Position } from '../positions/position.ts'
 import type { FundingIndex, Millis, Price, Quote, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
 
-/** A buy and a sell that are counted as having met. */
+/** A buy and a sell that are matched with each other for fees. */
 export interface Pair {
   readonly buySeq: Seq
   readonly sellSeq: Seq
   readonly steps: Steps
-  /** The seq of the buy or of the sell: the order that pays the maker rate. */
+  /** Seq of the order that pays the maker rate: the buy or the sell. */
   readonly makerSeq: Seq
   readonly buyFee: Quote
   readonly sellFee: Quote
 }
 
 /**
- * What one order gets in the batch, or in one part of it. `fill` = `reducing` + `opening` = `taker` +
- * `maker`, in steps.
+ * One order's fill in the batch, or in one part of it. In steps, `fill` = `reducing` + `opening` = `taker` +
+ * `maker`.
  */
 export interface Fill {
   readonly seq: Seq
   readonly account: UserId
   readonly side: Side
   readonly fill: Steps
-  /** Steps that reduce the account's position as it is after its earlier fills in tranche order. */
+  /** Steps that reduce the account's position. Earlier fills in tranche order count as applied. */
   readonly reducing: Steps
   readonly opening: Steps
   readonly taker: Steps
   readonly maker: Steps
   /**
-   * Wei by the fee schedule: the sum over the order's pairs. The closing fee is capped by the close proceeds
-   * when the fill is applied to the position.
+   * Fee in wei by the fee schedule: the sum over the order's pairs.
+   * The closing fee is capped at the close proceeds when the fill is applied to the position.
    */
   readonly fee: Quote
-  /** Steps of the order that remain after this fill; 0 if it is filled. */
+  /** Remaining steps after this fill; 0 if the order is filled. */
   readonly remaining: Steps
   /** See `RestingOrder`. */
   readonly unused?: Steps
@@ -49,60 +50,69 @@ export interface Cancel {
 }
 
 /**
- * The rule that decided the price. `volume`: the only tick with the largest volume. `surplus`: the only one
- * of these with the smallest surplus. The others choose in the interval that is left: `buy_pressure` and
- * `sell_pressure` an end of it, because one side has a surplus on all of it; `limit` the only end at which
- * limit orders alone carry the volume; `oracle` the tick nearest to the oracle price.
+ * Rule that decided the price. Rules apply in this order until one tick is left:
+ * - `volume`: the only tick with the largest volume.
+ * - `surplus`: the only tick of these with the smallest surplus.
+ * - `buy_pressure`, `sell_pressure`: one end of the remaining interval, because one side has a surplus on all
+ * of it.
+ * - `limit`: the only end of the interval at which limit orders alone carry the volume.
+ * - `oracle`: the tick of the interval nearest to the oracle price.
  */
 export type PriceRule = 'volume' | 'surplus' | 'buy_pressure' | 'sell_pressure' | 'limit' | 'oracle'
 
-/**
- * The side that fills in part: each of its orders gets `volume` / `eligible` of its size, within one step.
- */
+/** The partly filled side: each order gets `volume` / `eligible` of its size, within one step. */
 export interface Proration {
   readonly side: Side
   readonly volume: Steps
   readonly eligible: Steps
 }
 
-/** The protection of one market order and what it was computed from. */
+/** Protection of one market order, and its inputs. */
 export interface Protection {
   readonly seq: Seq
-  /** The best standing quote; null if the standing quotes do not reach five orders of minimum size. */
+  /** Best standing quote; null if the standing quotes do not reach the size of five minimum orders. */
   readonly best: Ticks | null
-  /** The first limit at which they do; null if they do not. */
+  /** First limit at which the standing quotes reach that size; null if they do not. */
   readonly level: Ticks | null
-  /** The reference price R; the oracle price if `level` is null, or if the order is forced and R would be worse for it. */
+  /**
+   * Reference price R.
+   * It is the oracle price if `level` is null, and for a forced order if R would be worse for it.
+   */
   readonly reference: Price
-  /** The worst price at which the order may fill: in the band, unless the reserved price lies before it. */
+  /**
+   * The worst price at which the order may fill. It lies in the band unless the reserved price is stricter.
+   */
   readonly price: Ticks
 }
 
-/** Revision of the rules that clear a batch. It is stored with each batch, so that earlier ones can be explained. */
+/**
+ * Revision of the clearing rules. It is stored with each batch, so that batches of earlier revisions can be
+ * explained.
+ */
 export const RULE_VERSION = 3
 
-/** Everything that the result of a batch depends on; input of `recompute`. */
+/** All inputs of a batch result; argument of `recompute`. */
 export interface ClearingInputs {
   readonly ruleVersion: number
   readonly spec: MarketSpec
   readonly asOf: Millis
   readonly oracle: Price
   readonly fundingIndex: FundingIndex
-  /** The head of the journal in the market's previous auction; orders up to it count for protections. */
+  /** Journal head at the market's previous auction. Orders up to this sequence count for protections. */
   readonly standingSeq: Seq
-  /** The width of the market's price protection in force. */
+  /** Price-protection width in force in the market. */
   readonly priceProtection: Rate
   /**
-   * The candidates: buys, then sells; within a side market orders first, then from the best limit, then by
-   * seq.
+   * Candidates: buys, then sells.
+   * Within a side, market orders come first, then limit orders from the best limit; seq breaks ties.
    */
   readonly orders: readonly RestingOrder[]
   /**
-   * Orders outside the candidates that decided protections and the reasons of cancels: the standing quotes
-   * that the references counted, then quotes beyond protections.
+   * Orders outside the candidates that decided protections and cancel reasons:
+   * the standing quotes that the references counted, then quotes beyond protections.
    */
   readonly ladder: readonly RestingOrder[]
-  /** The positions of all these orders' accounts that are not flat, in the order in which the accounts appear. */
+  /** Non-flat positions of all these orders' accounts, in order of first appearance. */
   readonly positions: readonly (readonly [UserId, Position])[]
 }
 
@@ -110,16 +120,16 @@ interface ClearingOutcome {
   readonly lo: Ticks
   readonly hi: Ticks
   /**
-   * Orders that end with this batch, by seq: self-trades and remainders of market orders, some of which are
-   * filled in part.
+   * Orders that end with this batch, by seq: self-trades and remainders of market orders. Some are partly
+   * filled.
    */
   readonly cancels: readonly Cancel[]
-  /** Of every market order that could take part, by seq. */
+  /** Protection of every market order that could take part, by seq. */
   readonly protections: readonly Protection[]
   readonly inputs: ClearingInputs
 }
 
-/** The batch ran and no orders crossed. */
+/** The batch ran, and no orders crossed. */
 export interface NotCleared extends ClearingOutcome {
   readonly outcome: 'no_cross'
   readonly price: null
@@ -137,7 +147,7 @@ export interface Cleared extends ClearingOutcome {
   readonly price: Ticks
   readonly rule: PriceRule
   readonly volume: Steps
-  /** Eligible steps of buys and of sells at the price; the smaller is the volume. */
+  /** Eligible buy steps and eligible sell steps at the price; the smaller figure is the volume. */
   readonly demand: Steps
   readonly supply: Steps
   /** Null if both sides fill completely. */

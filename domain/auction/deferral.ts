@@ -1,37 +1,38 @@
 /**
- * Bounds the orders that a batch changes beside those that it fills: the accounts beyond the bound are left out of the batch
- * and come first in the next auction.
+ * Bounds the orders that a batch changes besides filled orders.
+ * Accounts beyond the bound are left out of the batch and come first in the next auction.
  */
 
 import type { UserId } from '../units.ts'
 
 export interface Deferrals {
-  /** Accounts that an auction left out and that have taken part in none since, in the order in which they were left out. */
+  /** Accounts that an auction left out and that have taken part in none since, in that order. */
   readonly waiting: ReadonlySet<UserId>
-  /** Accounts that take no part in the auction under way. Their orders stay in the book unchanged. */
+  /** Accounts that take no part in the current auction. Their orders stay in the book unchanged. */
   readonly excluded: ReadonlySet<UserId>
 }
 
 export const NO_DEFERRALS: Deferrals = { waiting: new Set(), excluded: new Set() }
 
-/** The auction under way goes on without these accounts too. */
+/** Leaves these accounts, too, out of the current auction. */
 export const exclude = (deferrals: Deferrals, accounts: Iterable<UserId>): Deferrals => ({
   ...deferrals,
   excluded: new Set([...deferrals.excluded, ...accounts]),
 })
 
 export interface ChangeBound {
-  /** Orders that a batch may change beside those that it fills. */
+  /** Maximum changed orders besides filled orders. */
   readonly most: number
-  /** Accounts with a forced order. They come before all others. */
+  /** Accounts with a forced order. They precede all other accounts. */
   readonly forced: ReadonlySet<UserId>
 }
 
 /**
- * Leaves out the accounts whose changes exceed the bound. Those with forced orders come first; of each kind those that wait, the longest
- * wait before the others; then those with the fewest changes, so that an account with few orders is not delayed by accounts with many. The
- * first one of each kind always takes part, so each account that waits takes part after at most as many auctions as there were accounts
- * of its kind before it. Null if the batch may be written.
+ * Leaves out the accounts with changes beyond the bound; null if the batch may be written.
+ * Accounts rank by kind (with a forced order first), then waiting accounts by longest wait, then by fewest
+ * changes, so that an account with few orders is not delayed by accounts with many. The first account of each
+ * kind always takes part. A waiting account therefore takes part after at most as many auctions as accounts
+ * of its kind preceded it.
  */
 export function deferBeyond(
   { most, forced }: ChangeBound,
@@ -53,7 +54,9 @@ export function deferBeyond(
   return beyond.length === 0 ? null : exclude(deferrals, beyond)
 }
 
-/** After an auction that was written: the accounts that it left out wait, the others do not. */
+/**
+ * State after a written auction: the accounts that it left out wait; accounts that took part no longer wait.
+ */
 export function completeAuction({ waiting, excluded }: Deferrals): Deferrals {
   const still = [...waiting].filter((account) => excluded.has(account))
   return { waiting: new Set([...still, ...excluded]), excluded: new Set() }

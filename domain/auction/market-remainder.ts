@@ -1,6 +1,6 @@
 /**
- * Lists the orders that leave the book with a batch: self-trades, and market orders with steps left, each with
- * the reason. A forced order stays in the book until its liquidation ends it.
+ * Lists the orders that leave the book with a batch, with reasons: self-trades, and market orders with steps left.
+ * A forced order stays in the book until its liquidation ends it.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -14,22 +14,22 @@ import { awaitsOracle, type BatchEntries, type BatchEntry, boundOrder, type Risk
 
 export interface CancelInput {
   readonly terms: RiskTerms
-  /** All limit orders that can take part; its terms are without protections. */
+  /** All limit orders that can take part, under terms without protections. */
   readonly quotes: QuoteInput
   readonly participants: readonly Participant[]
   readonly candidates: Candidates
-  /** Of the first round, in which all candidates took part. */
+  /** Entries of the first round, in which all candidates took part. */
   readonly entries: BatchEntries
-  /** Null and 0 if nothing traded. */
+  /** Clearing price; `price` is null and `volume` 0 if nothing traded. */
   readonly price: Ticks | null
   readonly volume: Steps
   readonly fills: readonly Fill[]
 }
 
 export interface Cancels {
-  /** By seq. */
+  /** Cancels, by seq. */
   readonly cancels: readonly Cancel[]
-  /** The limit orders beyond protections that decided the reasons. */
+  /** Limit orders beyond protections that decided the reasons. */
   readonly beyond: readonly RestingOrder[]
 }
 
@@ -70,7 +70,7 @@ function marketEntries({ buys, sells }: BatchEntries): Map<Seq, BatchEntry> {
   return entries
 }
 
-/** Why a market order took no part in a batch that ran; null if it keeps waiting. */
+/** Reason why a market order took no part in a batch that ran; null if it keeps waiting. */
 function exclusionReason(
   terms: RiskTerms,
   { capacity, orders }: Participant,
@@ -80,13 +80,13 @@ function exclusionReason(
   if (order.reduceOnly) {
     return order.side === capacity.reducingSide ? 'MARKET_REMAINDER' : 'REDUCE_ONLY_NO_POSITION'
   }
-  // With margin for a price of the band, only the account's own limits kept the order out.
+  // If its margin suffices at a price of the band, only the account's own limits kept the order out.
   const openable = orders.find((other) => other.order.seq === order.seq)?.openable ?? (0 as Steps)
   const { openingLimit } = boundOrder(terms, capacity, { order, openable }, null)
   return openingLimit === null ? 'INSUFFICIENT_MARGIN' : 'MARKET_REMAINDER'
 }
 
-/** Finds the remainders that only a protection caused, and collects the limit orders that decided it. */
+/** Finds the remainders that only a protection caused, and collects the limit orders that decided them. */
 class RemainderReasons {
   readonly beyond: RestingOrder[] = []
   readonly #quotes: QuoteInput
@@ -107,9 +107,10 @@ class RemainderReasons {
   }
 
   /**
-   * `PRICE_PROTECTION` if, without protections, an unfilled share would have reached the clearing price, or a
-   * quote of another account beyond it with which the batch would have matched more. Otherwise the order's side
-   * was larger than what it could meet.
+   * Reason of a remainder.
+   * `PRICE_PROTECTION`: without protections, an unfilled share would have reached the clearing price, or a further
+   * quote of another account with which the batch would have matched more.
+   * `MARKET_REMAINDER` otherwise: the order's side was larger than the volume that it could meet.
    */
   reasonOf(entry: BatchEntry): 'PRICE_PROTECTION' | 'MARKET_REMAINDER' {
     const { order } = entry.bounded
@@ -136,7 +137,9 @@ class RemainderReasons {
     return isCleared ? 'PRICE_PROTECTION' : 'MARKET_REMAINDER'
   }
 
-  /** Up to where an unfilled share that the protection bounds would reach without it; null if none is. */
+  /**
+   * How far an unfilled, protection-bound share would reach without protection; null if there is no such share.
+   */
   #reachWithout(price: Ticks, { bounded, reducing, opening }: BatchEntry): Ticks | null {
     const { order, capacity, openable, reducingLimit, openingLimit } = bounded
     const filled = this.#filled.get(order.seq) ?? 0
@@ -151,8 +154,8 @@ class RemainderReasons {
   }
 
   /**
-   * The first quote of another account beyond the price and within reach, and the order's own first quote if
-   * it lies before or at it: a market order stops short of its account's quotes, unless it is forced.
+   * The first reachable quote of another account beyond the price, and the order's own first quote at or before it.
+   * A market order stops short of its account's quotes, unless it is forced.
    */
   #nextBeyond(
     price: Ticks,
@@ -189,7 +192,7 @@ class RemainderReasons {
     return list
   }
 
-  /** The shares of the batch and, behind them, the limit orders that are not candidates. */
+  /** Shares of the batch, followed by limit orders that are not candidates. */
   #newList(side: Side): QuoteList {
     const { candidates, entries } = this.#input
     const isSell = side === 'SHORT'
@@ -208,7 +211,7 @@ class RemainderReasons {
     return new QuoteList(this.#quotes, side, known, { limit: candidates.worst[side], reduced })
   }
 
-  /** The tightest protection of the side's market orders: no list is read before it. */
+  /** Tightest protection of the side's market orders; no list is read before this price. */
   #firstProtection(orders: readonly RestingOrder[]): Ticks {
     const prices = orders
       .filter(({ type }) => type === 'MARKET')
@@ -217,14 +220,14 @@ class RemainderReasons {
   }
 }
 
-/** The steps of one side by the price up to which they would trade if market orders had no protection. */
+/** Steps of one side by the price up to which they would trade without protections. */
 class FreeDemand {
   readonly #side: Side
   readonly #limits: Ticks[] = []
-  /** Of the steps at each limit and at all better ones. */
+  /** Cumulative steps at each limit and all better limits. */
   readonly #sums: number[] = []
 
-  /** `terms` are without protections. Shares that stop before theirs stay where they are. */
+  /** `terms` have no protections. Shares that stop before their protection are unchanged. */
   constructor(
     terms: RiskTerms,
     protections: RiskTerms['protections'],
@@ -250,7 +253,7 @@ class FreeDemand {
     }
   }
 
-  /** The steps that would trade at the price. */
+  /** Steps that would trade at the price. */
   at(price: Ticks): number {
     let low = 0
     let high = this.#limits.length

@@ -1,6 +1,6 @@
 /**
- * Computes how much an order may open in one batch and up to which price. The rules are those of `margin` and
- * `reservation`; most results are reached without their bigint divisions.
+ * Computes how much an order may open in one batch, and up to which price.
+ * The rules equal `margin` and `reservation`; most results are reached without their bigint divisions.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -35,8 +35,8 @@ export class OpeningMargins {
   boundFor(order: RestingOrder): Ticks {
     const bound = this.#marketBound(order)
     const dependsOnLimit = order.side === 'SHORT' && order.type === 'LIMIT' && !this.#isBinary
-    // A market sell's bound is O(1+IMR)/(1+1/L). A limit l at or above it is also at or above its own bound,
-    // O(1+IMR) - l/L.
+    // A market sell's bound is O(1+IMR)/(1+1/L). A limit l at or above this bound is also at or above its
+    // limit-sell bound, O(1+IMR) - l/L.
     if (!dependsOnLimit || order.limit >= bound) return bound
     return openingBound(this.#spec, order, this.#oracle)
   }
@@ -47,8 +47,8 @@ export class OpeningMargins {
     if (side === 'LONG' || this.#isBinary || openable === 0) return openable
     if (reservedPrice >= this.#band.hi) return openable
     if (type === 'LIMIT') {
-      // The margin depends on the limit only; the fee has risen with the band's upper edge. If the missing
-      // fee of all steps is less than the margin of one step, exactly one step is not covered.
+      // The margin depends only on the limit; the fee has risen with the upper band edge. If the reservation
+      // lacks less than the margin of one step, it covers all steps but one.
       const missing = (this.#feeAt(this.#band.hi) - this.#feeAt(reservedPrice)) * openable
       const step = (limit * this.#tickStepValue) / leverage
       if (missing > 0 && missing * ERROR_FACTOR < step) return (openable - 1) as Steps

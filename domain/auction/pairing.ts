@@ -13,9 +13,9 @@ export interface Share {
 }
 
 /**
- * Pairs buys (market orders first) with sells (limit orders first), each by seq. Market orders meet limit
- * orders as far as possible, and meet each other only for volume that no pairing could avoid. Requires equal
- * totals on both sides. Yields at most n + m - 1 pairs.
+ * Pairs buys (market orders first) with sells (limit orders first), each by seq.
+ * Market orders meet limit orders as far as possible; two market orders meet only for volume that no pairing
+ * could avoid. Both sides must have equal totals. Yields at most n + m - 1 pairs.
  */
 export function pairUp(
   spec: MarketSpec,
@@ -44,7 +44,7 @@ export function pairUp(
   return pairs
 }
 
-/** LIMIT before MARKET. */
+/** Sorts LIMIT before MARKET. */
 const byType = (a: Share, b: Share): number =>
   Number(a.order.type === 'MARKET') - Number(b.order.type === 'MARKET')
 const bySeq = (a: Share, b: Share): number => a.order.seq - b.order.seq
@@ -62,13 +62,13 @@ function pairOf(spec: MarketSpec, price: Ticks, buy: RestingOrder, sell: Resting
   }
 }
 
-/** A limit order that meets a market order is the maker; of two orders of one type, the earlier seq. */
+/** Maker of a pair: the limit order against a market order; otherwise the earlier seq. */
 function makerOf(a: RestingOrder, b: RestingOrder): RestingOrder {
   if (a.type !== b.type) return a.type === 'LIMIT' ? a : b
   return a.seq < b.seq ? a : b
 }
 
-/** Totals over the pairs of one order: steps at the taker and maker rates, fee in wei. */
+/** Totals of one order's pairs: steps at the taker and maker rates, fee in wei. */
 export interface Tally {
   taker: Steps
   maker: Steps

@@ -95,9 +95,6 @@ function boundInTrancheOrder(
   return bounded.length > 1 ? bounded.sort(byTrancheOrder) : bounded
 }
 
-/**
- * Whether the order may open anything or reduce the position. Otherwise it can neither trade nor cause a
- * self-trade.
- */
+/** Whether the order may open or reduce. Otherwise it can neither trade nor cause a self-trade. */
 const canTrade = (capacity: PositionCapacity, order: RestingOrder, openable: Steps): boolean =>
   openable > 0 || order.side === capacity.reducingSide

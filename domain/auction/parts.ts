@@ -1,6 +1,4 @@
-/**
- * Splits a cleared batch into parts: settlement transactions that are balanced and within the chain's limits.
- */
+/** Splits a cleared batch into parts: balanced settlement transactions within the chain's limits. */
 
 import type { Quote, Seq, Steps, UserId } from '../units.ts'
 import type { Fill, Pair } from './clearing.ts'
@@ -10,41 +8,39 @@ import { type Tally, tally } from './pairing.ts'
 export const MAX_PART_ORDERS = 200
 export const MAX_PART_SLOTS = 400
 
-/**
- * Storage slots of the market itself (its clock and its reference), which its first part writes from zero.
- */
+/** Storage slots of the market itself (clock and reference), which its first part writes from zero. */
 export const MARKET_SLOTS = 2
 
-/** At a cut at most one buy and one sell continue in the next part. Each takes a partial slot meanwhile. */
+/** Partial slots at a cut: at most one buy and one sell continue in the next part. */
 const CUT_SLOTS = 2
 
-/** Slots that a part takes before its first order. */
+/** Slots of a part before its first order. */
 const FIXED_SLOTS = MARKET_SLOTS + CUT_SLOTS
 
-/** A share of a cleared batch whose buys equal its sells. */
+/** A share of a cleared batch with equal buys and sells. */
 export interface Part {
   readonly pairs: readonly Pair[]
   /**
-   * The fills of these pairs: by account, within an account in tranche order. `remaining` of an order that
-   * continues in a later part is as it is after this part.
+   * Fills of these pairs by account, within an account in tranche order.
+   * For an order that continues in a later part, `remaining` is its value after this part.
    */
   readonly fills: readonly Fill[]
-  /** Upper bound of the storage slots that the part takes. */
+  /** Upper bound of the new storage slots of the part. */
   readonly newSlots: number
 }
 
-/** The fields of a clearing that splitting reads. */
+/** Clearing fields that splitting reads. */
 export interface Splittable {
   readonly pairs: readonly Pair[]
   readonly fills: readonly Fill[]
 }
 
 /**
- * The parts in settlement order. Their pairs in sequence are the batch's pairs, cut between pairs. Each part
- * has at most `MAX_PART_ORDERS` orders and `MAX_PART_SLOTS` new slots. Slots are counted as if the chain had
- * none of them yet: a salt word per order, a partial slot per order that stays partly filled, a position per
- * account, and the market's own. The parts therefore do not depend on the chain's state. A balance slot at
- * the bank is not counted: an account whose balance is zero has a position already.
+ * The parts in settlement order. Concatenated, their pairs are the batch's pairs.
+ * Each part has at most `MAX_PART_ORDERS` orders and `MAX_PART_SLOTS` new slots. Every slot counts as new: a
+ * salt word per order, a partial slot per partly filled order, a position per account, and the market's own
+ * slots. Parts therefore do not depend on the chain's state. Bank balance slots are not counted, because an
+ * account with a zero balance already has a position.
  */
 export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
@@ -57,8 +53,7 @@ export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
 }
 
 /**
- * Whether a batch whose fills leave these orders in this state fits into one part. Equals
- * `splitIntoParts(…).length === 1`, without the pairs.
+ * Whether a batch with these filled orders fits one part. Equals `splitIntoParts(…).length === 1`, but needs no pairs.
  */
 export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining' | 'unused'>[]): boolean {
   if (filled.length > MAX_PART_ORDERS) return false
@@ -72,7 +67,7 @@ export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining' 
   return slots <= MAX_PART_SLOTS
 }
 
-/** On the chain an order with unused steps stays partly filled when nothing of it remains here. */
+/** On chain, an order with unused steps stays partly filled even when its remaining steps here are 0. */
 const slotsOf = (
   { remaining, unused = 0 as Steps }: Pick<Fill, 'remaining' | 'unused'>,
   isNewAccount: boolean,
@@ -101,7 +96,7 @@ function cut(pairs: readonly Pair[], fillOf: ReadonlyMap<Seq, Fill>): Chunk[] {
   return chunks
 }
 
-/** Orders and slots of the part that is being built. */
+/** Orders and slots of the part under construction. */
 class PartLoad {
   readonly #orders = new Set<Seq>()
   readonly #accounts = new Set<UserId>()

@@ -1,6 +1,7 @@
 /**
- * Bounds what a batch pays by what the market's pool holds. The pool is the sum of all equities, so the negative equity of some accounts
- * is missing when the others close. The contract rejects a part that would overdraw the pool.
+ * Bounds a batch's payouts by the market's pool. The contract rejects a part that would overdraw the pool.
+ * The pool is the sum of all equities, so negative equities reduce it: equities of +100 and -20 leave a pool
+ * of 80, and the first account cannot close in full.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -8,12 +9,12 @@ import type { Quote, Seq, UserId } from '../units.ts'
 
 interface PoolDraw {
   readonly account: UserId
-  /** Wei that the pool pays to the account and for its fees; negative if it pays in. */
+  /** Wei that the pool pays to the account and for its fees; negative if the account pays in. */
   paid: bigint
   readonly orders: RestingOrder[]
 }
 
-/** The pool while the parts of a batch settle. Mutable. */
+/** Pool during the settlement of a batch's parts. Mutable. */
 export class PoolBalance {
   readonly #pool: Quote
   readonly #draws = new Map<UserId, PoolDraw>()
@@ -41,8 +42,9 @@ export class PoolBalance {
   }
 
   /**
-   * The orders that the pool cannot pay, by account; empty if every part leaves it at zero or above. Forced orders are paid first, then the
-   * accounts in the order of their oldest closing order, as long as the pool suffices without what this batch pays in.
+   * Orders that the pool cannot pay, by account; empty if every part leaves the pool at or above zero.
+   * Forced orders are paid first, then accounts by their oldest closing order, as long as the pool suffices
+   * without this batch's payments into it.
    */
   unpaid(): ReadonlyMap<UserId, readonly Seq[]> {
     const unpaid = new Map<UserId, readonly Seq[]>()

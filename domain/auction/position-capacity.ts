@@ -1,6 +1,6 @@
 /**
- * Computes what an account's position allows its orders in one batch. The rules are those of `margin` and
- * `position`; most results are reached without their bigint divisions.
+ * Computes the limits that an account's position sets for its orders in one batch.
+ * The rules equal `margin` and `position`; most results are reached without their bigint divisions.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -12,24 +12,26 @@ import { bankruptcyPrice, FLAT, type Position } from '../positions/position.ts'
 import { type FundingIndex, ONE, type Price, type Steps, type Ticks, type UserId } from '../units.ts'
 
 export interface PositionCapacity {
-  /** The position's size, long positive. Orders on the other side may reduce it. */
+  /** Position size, long positive. Orders on the opposite side may reduce it. */
   readonly size: Steps
   readonly reducingSide: Side | null
   /**
-   * A limit for every order on the reducing side, in ticks: the bankruptcy price, beyond which a close would
-   * leave bad debt, or the band's edge if the bankruptcy price lies beyond the band.
+   * Limit in ticks of every order on the reducing side: the bankruptcy price, beyond which a close would leave bad debt.
+   * It is the band edge if the bankruptcy price lies beyond the band.
    */
   readonly bankruptcyLimit: Ticks
   readonly mayOpen: boolean
 }
 
-/** What the positions of a market allow their accounts' orders. */
+/** Position capacities of a market's accounts. */
 export interface Capacities {
-  /** Of an account and some of its orders, at least one. A field that none of them needs is not computed. */
+  /**
+   * Capacity of an account and some of its orders, at least one. A field that none of the orders needs is not computed.
+   */
   of(account: UserId, orders: readonly RestingOrder[]): PositionCapacity
 }
 
-/** The capacity of a flat account. */
+/** Capacity of a flat account. */
 export const FLAT_CAPACITY: PositionCapacity = {
   size: FLAT.size,
   reducingSide: null,
@@ -38,11 +40,11 @@ export const FLAT_CAPACITY: PositionCapacity = {
 }
 
 /**
- * Bound of the relative error of a few double operations, as a fraction of the sum of their operands. A
- * comparison that is closer is recomputed exactly.
+ * Bound of the relative error of a few double operations, as a fraction of the sum of their operands.
+ * A comparison within this error is recomputed exactly.
  */
 const RELATIVE_ERROR = 1e-9
-/** Bound of the ticks by which rounding can move the bankruptcy price from the plain quotient. */
+/** Maximum ticks by which rounding can move the bankruptcy price from the plain quotient. */
 const ROUNDING_TICKS = 4
 
 export class PositionCapacities {
@@ -69,7 +71,7 @@ export class PositionCapacities {
     this.#required = { LONG: imr * this.#stepValue, SHORT: imr * atStake }
   }
 
-  /** Capacity of an account that is not flat. A field that none of `orders` needs is not computed. */
+  /** Capacity of a non-flat account. A field that none of `orders` needs is not computed. */
   of(position: Position, orders: readonly RestingOrder[]): PositionCapacity {
     const reducingSide = position.size > 0 ? 'SHORT' : 'LONG'
     const estimate = this.#estimate(position)
@@ -114,7 +116,7 @@ export class PositionCapacities {
 }
 
 /**
- * A position in doubles: margin, entry notional and signed value at the oracle price, in wei, and a bound of
+ * A position in doubles, in wei: margin, entry notional, signed value at the oracle price, and a bound of
  * their total error.
  */
 interface Estimate {

@@ -1,7 +1,7 @@
 /**
- * Computes the protection price of market orders: how far from the standing book a market order may fill. A
- * market order has no limit of its own. Without the protection, any other order of the batch, however small,
- * could move its price to the edge of the band.
+ * Computes the protection price of market orders: how far from the standing book a market order may fill.
+ * A market order has no limit of its own. Without protection, any other order in the batch, however small,
+ * could move its price to the band edge.
  */
 
 import type { Book, RestingOrder } from '../book/book.ts'
@@ -24,27 +24,30 @@ import type { Protection } from './clearing.ts'
 import { type LimitQuote, limitQuotes } from './quotes.ts'
 import type { RiskTerms } from './tranches.ts'
 
-/** The reference price is that of this many orders of minimum size, so that one step cannot set it. */
+/** Size of a reference, in orders of minimum size. One step therefore cannot set the reference price. */
 const REFERENCE_MIN_ORDERS = 5
-/** Factor of the width for triggered orders, so that stops still close, and for forced orders at first. */
+/** Width factor of triggered orders, so that stops still close, and of forced orders at first. */
 const WIDE = 3n
 
 export interface ProtectionInput {
   readonly terms: RiskTerms
   readonly book: Book
   readonly isEligible: (order: RestingOrder) => boolean
-  /** The head of the journal in the market's previous auction: orders up to it stood there. */
+  /** Journal head at the market's previous auction: orders up to it were in the book. */
   readonly standingSeq: Seq
   readonly width: Rate
 }
 
 export interface Protections {
   readonly bySeq: ReadonlyMap<Seq, Protection>
-  /** The standing orders that determined the references: the sells, then the buys. */
+  /** Standing orders that determined the references: sells, then buys. */
   readonly ladder: readonly RestingOrder[]
 }
 
-/** Computes the protection of every market order of a batch, from as much of the book as the references need. */
+/**
+ * Computes the protection of every market order of a batch. It reads only as much of the book as the
+ * references need.
+ */
 export function protectionsOf(
   input: ProtectionInput,
   marketBuys: readonly RestingOrder[],
@@ -78,7 +81,7 @@ function protectSide(
   }
 }
 
-/** As many standing quotes of one side as every taker's reference needs without the taker's own quotes. */
+/** Standing quotes of one side, enough for every taker's reference without the taker's own quotes. */
 function standingQuotes(input: ProtectionInput, side: Side, takers: ReadonlySet<UserId>): LimitQuote[] {
   const { isEligible, standingSeq, terms } = input
   const needed = referenceSteps(terms.spec)
@@ -101,7 +104,7 @@ function standingQuotes(input: ProtectionInput, side: Side, takers: ReadonlySet<
   return quotes
 }
 
-/** The steps of standing quotes that determine a reference price. */
+/** Steps of standing quotes that determine a reference price. */
 export const referenceSteps = (spec: MarketSpec): number => spec.minQuantity * REFERENCE_MIN_ORDERS
 
 interface ReferenceLevels {
@@ -109,7 +112,7 @@ interface ReferenceLevels {
   readonly level: Ticks
 }
 
-/** The best quote and the reference level of each account: its own quotes do not count. */
+/** Best quote and reference level per account, excluding the account's own quotes. */
 class QuoteLevels {
   readonly #needed: number
   readonly #quotes: readonly LimitQuote[]
@@ -122,7 +125,7 @@ class QuoteLevels {
     this.#quoting = new Set(quotes.map(({ order }) => order.account))
   }
 
-  /** Null if the quotes of other accounts do not reach what a reference needs. */
+  /** Null if the quotes of other accounts do not reach the reference size. */
   without(account: UserId): ReferenceLevels | null {
     const key = this.#quoting.has(account) ? account : null
     let levels = this.#known.get(key)
@@ -184,12 +187,15 @@ function referencePrice(scope: Scope, oracle: Price, { best, level }: ReferenceL
     : maxOf(levelPrice, widened(scope, minOf(bestPrice, oracle)))
 }
 
-/** Quotes of strangers must not make the price of a forced order worse than the oracle price makes it: its account cannot withdraw it. */
+/**
+ * Other traders' quotes must not worsen a forced order's price beyond the oracle price: its account cannot
+ * withdraw the order.
+ */
 const betterFor = ({ isBuy }: Scope, a: Price, b: Price): Price => (isBuy ? minOf(a, b) : maxOf(a, b))
 
 /**
- * price·(1+w) for a buy, price·(1−w) for a sell, rounded towards the price. In a binary future the distance is
- * w itself, but at most half of the way to 0 and to 1.
+ * price·(1+w) for a buy, price·(1−w) for a sell, rounded towards the price.
+ * In a binary future the distance is w itself, but at most half of the way to 0 and to 1.
  */
 function widened({ spec, isBuy, width }: Scope, price: Price): Price {
   if (spec.kind === 'binary_future') {
@@ -214,7 +220,7 @@ function protectionTick(
 
 const clamp = (tick: Ticks, { lo, hi }: Band): Ticks => maxOf(lo, minOf(hi, tick))
 
-/** A sell of a market that is not binary reserves by the oracle price instead, see `awaitsOracle`. */
+/** A sell outside binary markets reserves by the oracle price instead; see `awaitsOracle`. */
 function withinReservation(
   spec: MarketSpec,
   { side, openable, reservedPrice }: RestingOrder,

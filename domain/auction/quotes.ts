@@ -1,6 +1,6 @@
 /**
- * Lists what the limit orders of one side can execute, from the best effective limit on: the quotes that a
- * market order of the other side can meet.
+ * Lists the executable steps of one side's limit orders, from the best effective limit on.
+ * These are the quotes that a market order of the opposite side can meet.
  */
 
 import type { Book, RestingOrder } from '../book/book.ts'
@@ -11,7 +11,9 @@ import type { Steps, Ticks, UserId } from '../units.ts'
 import { bandLimit } from './candidates.ts'
 import { boundOrder, openableNow, type RiskTerms } from './tranches.ts'
 
-/** The steps that one limit order can execute at its effective limit. An order that flips has two quotes. */
+/**
+ * Executable steps of one limit order at its effective limit. An order that flips a position has two quotes.
+ */
 export interface LimitQuote {
   readonly order: RestingOrder
   readonly limit: Ticks
@@ -21,28 +23,31 @@ export interface LimitQuote {
 export interface QuoteInput {
   readonly terms: RiskTerms
   readonly book: Book
-  /** Whether an order is quoted at all. */
+  /** Whether an order is quoted. */
   readonly isQuoted: (order: RestingOrder) => boolean
 }
 
-/** What lies before the first quote of a list that does not start at the best limit. */
+/** State before the first quote of a list that starts beyond the best limit. */
 export interface Before {
-  /** Limits up to this one are left out. */
+  /** Limits up to this limit are left out. */
   readonly limit: Ticks | null
-  /** The steps of their positions that accounts have already used. */
+  /** Position steps that accounts have already used. */
   readonly reduced: ReadonlyMap<UserId, number>
 }
 
 const NOTHING: Before = { limit: null, reduced: new Map() }
 
-/** Whether a buyer (of sell quotes) or seller (of buy quotes) prefers the limit `a` to `b`. */
+/**
+ * Whether limit `a` is better than `b` for the taker: the buyer of sell quotes, or the seller of buy quotes.
+ */
 export const isBetter = (quoteSide: Side, a: Ticks, b: Ticks): boolean =>
   quoteSide === 'SHORT' ? a < b : a > b
 
 /**
- * The quotes of one side in the band, best limit first. A position's reducing capacity goes to its account's
- * orders by price, reduce-only ones first, then by seq, as in the auction. The walk is lazy: an effective
- * limit is the signed limit or worse, so the quotes better than the next signed limit are complete.
+ * Quotes of one side in the band, best limit first.
+ * As in the auction, a position's reducing capacity goes to its account's orders by price, then reduce-only
+ * orders first, then by seq. The walk is lazy: an effective limit is never better than the signed limit, so
+ * quotes better than the next signed limit are complete.
  */
 export function* limitQuotes(input: QuoteInput, side: Side, before: Before = NOTHING): Generator<LimitQuote> {
   const pending = new SortedMap<LimitQuote[]>()
@@ -77,7 +82,7 @@ interface PriceLevel {
   readonly orders: readonly RestingOrder[]
 }
 
-/** The quoted orders by limit in the band; limits beyond the aggressive edge of the band are one level. */
+/** Quoted orders by limit in the band; all limits beyond the aggressive band edge form one level. */
 function* priceLevels(
   { terms, book, isQuoted }: QuoteInput,
   side: Side,
@@ -101,7 +106,10 @@ function* priceLevels(
   if (price !== null) yield { price, orders: orders.sort(reduceOnlyFirst) }
 }
 
-/** What the order can execute: what is left of its account's position, then what its reservation covers. */
+/**
+ * Executable steps of the order: the remaining part of its account's position, then the steps that its
+ * reservation covers.
+ */
 function quotesOf({ terms }: QuoteInput, order: RestingOrder, reduced: Map<UserId, number>): LimitQuote[] {
   const { account, remaining } = order
   const capacity = terms.capacities.of(account, [order])
@@ -120,13 +128,13 @@ function quotesOf({ terms }: QuoteInput, order: RestingOrder, reduced: Map<UserI
   return quotes
 }
 
-/** The best limit at which orders of one side can execute, and how many steps. */
+/** Best executable limit of one side, and its steps. */
 export interface BestQuote {
   readonly limit: Ticks
   readonly steps: Steps
 }
 
-/** The best quote of one side, of which at least `enough` steps are counted if it has them; null without one. */
+/** Best quote of one side; null if there is none. It counts at least `enough` steps if the side has them. */
 export function bestQuote(input: QuoteInput, side: Side, enough: Steps): BestQuote | null {
   let best: Ticks | null = null
   let total = 0
@@ -152,11 +160,11 @@ function* merged(
   for (; !next.done; next = rest.next()) yield next.value
 }
 
-/** The quotes at one limit, of which a market order meets the first that is not its own account's. */
+/** Quotes at one limit. A market order meets the first quote of another account. */
 class QuoteLevel {
   readonly limit: Ticks
   readonly #first: LimitQuote
-  /** The first quote of another account than the first quote's. */
+  /** First quote of an account other than the first quote's account. */
   #second: LimitQuote | null = null
   readonly #byAccount = new Map<UserId, LimitQuote>()
 
@@ -184,15 +192,15 @@ class QuoteLevel {
   }
 }
 
-/** The quotes of one side by limit, computed once and only as far as they are read. */
+/** Quotes of one side by limit, computed once and lazily. */
 export class QuoteList {
   readonly #side: Side
   readonly #rest: Generator<LimitQuote>
   readonly #read: QuoteLevel[] = []
-  /** The first quote behind the levels read so far. */
+  /** First quote after the levels read so far. */
   #next: LimitQuote | undefined
 
-  /** `known` are quotes that `before` leaves out, in any order. */
+  /** `known`: quotes that `before` leaves out, in any order. */
   constructor(input: QuoteInput, side: Side, known: readonly LimitQuote[], before: Before) {
     this.#side = side
     const sorted = known.toSorted((a, b) => (side === 'SHORT' ? a.limit - b.limit : b.limit - a.limit))
@@ -224,7 +232,7 @@ export class QuoteList {
     return level
   }
 
-  /** The index of the first level read so far that is beyond the price; the number of them if none is. */
+  /** Index of the first level read so far beyond the price; the number of levels if there is none. */
   #firstBeyond(price: Ticks): number {
     let low = 0
     let high = this.#read.length

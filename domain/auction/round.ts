@@ -1,6 +1,5 @@
 /**
- * Runs one round of the auction: price and shares over a fixed set of orders. A batch that exceeds a limit
- * needs several rounds.
+ * Runs one auction round: price and shares over a fixed set of orders. A batch that exceeds a limit needs several rounds.
  */
 
 import type { Seq, Steps, Ticks } from '../units.ts'
@@ -16,7 +15,7 @@ export interface RoundInput {
   readonly participants: readonly Participant[]
   /** The tick nearest the oracle price. */
   readonly oracle: Ticks
-  /** The orders that take part; null for all. */
+  /** Participating orders; null for all. */
   readonly restrictedTo: ReadonlySet<Seq> | null
   /** Whether an order may open steps on the side that reduces its account's position. */
   readonly mayFlip: boolean

@@ -1,6 +1,6 @@
 /**
- * Prevents self-trades: cancels orders of one account that could trade with each other. Compares signed
- * limits only, before sizes and risk are computed.
+ * Prevents self-trades: cancels orders of one account that could trade with each other.
+ * The check compares signed limits only, before sizes and risk are computed.
  */
 import type { RestingOrder } from '../book/book.ts'
 import type { Side } from '../orders/order.ts'
@@ -18,10 +18,11 @@ const NO_BUY = Number.NEGATIVE_INFINITY
 const NO_SELL = Number.POSITIVE_INFINITY
 
 /**
- * Of an account's crossing limit orders, and of its opposite market orders, the later one is cancelled. A
- * forced order stays, and every opposite order that it can reach is cancelled. One walk by seq compares each
- * order with the orders retained so far, so a cancelled order cancels no other. `orders` are the account's
- * candidates, in any order; `forcedLimit` is the protection price of a forced order.
+ * Cancels the later order of each self-trading pair: two crossing limit orders, or two opposite market
+ * orders, of one account.
+ * A forced order stays, and every opposite order within its reach is cancelled. One walk by seq compares each
+ * order with the retained orders, so a cancelled order cancels no other order. `orders`: the account's
+ * candidates, in any order. `forcedLimit`: protection price of a forced order.
  */
 export function preventSelfTrades(
   orders: readonly RestingOrder[],

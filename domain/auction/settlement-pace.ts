@@ -1,5 +1,5 @@
 /**
- * Decides whether a market may auction: only while its matched parts settle fast enough to be mined within
+ * Decides whether a market may run an auction: its matched parts must settle fast enough to be mined within
  * the lifetime of an action.
  */
 import { ACTION_LIFETIME } from '../settlement/durations.ts'
@@ -10,12 +10,12 @@ const INITIAL_PART_MS = 50
 /** Weight of the newest measurement in the moving average. */
 const SAMPLE_WEIGHT = 0.2
 
-/** Parts that are matched and not mined. */
+/** Matched parts that are not mined. */
 export interface SettlementBacklog {
   readonly unsettled: number
-  /** Parts that this market has ever queued. */
+  /** Total number of parts that this market has queued. */
   readonly queued: number
-  /** When the oldest unsettled part was matched; null if all are settled. */
+  /** Match time of the oldest unsettled part; null if all parts are settled. */
   readonly oldest: Millis | null
 }
 
@@ -28,8 +28,7 @@ export interface SettlementPace {
 export const INITIAL_PACE: SettlementPace = { partMs: INITIAL_PART_MS, last: null }
 
 /**
- * Adds a measurement from the parts that have settled since the last one. Time without unsettled parts is not
- * counted.
+ * Adds a measurement over the parts settled since the last measurement. Time without unsettled parts is not counted.
  */
 export function updatePace(
   pace: SettlementPace,

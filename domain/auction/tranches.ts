@@ -1,6 +1,6 @@
 /**
- * Computes each order's tranches: how many steps may reduce or open, and up to which price, without bad debt
- * and without falling below IMR.
+ * Computes each order's tranches: how many steps may reduce or open, and up to which price.
+ * The limits prevent bad debt and positions below IMR.
  */
 
 import type { RestingOrder } from '../book/book.ts'
@@ -29,14 +29,16 @@ import {
   type PositionCapacity,
 } from './position-capacity.ts'
 
-/** Parameters of the batch that limit risk. */
+/** Batch parameters that limit risk. */
 export interface RiskTerms {
   readonly spec: MarketSpec
   readonly band: Band
   readonly oracle: Price
   readonly openingMargins: OpeningMargins
   readonly capacities: Capacities
-  /** Of every market order in the batch. Without an entry, a market order reaches to the edge of the band. */
+  /**
+   * Protection of every market order in the batch. A market order without an entry reaches to the band edge.
+   */
   readonly protections: ReadonlyMap<Seq, Protection>
 }
 
@@ -48,7 +50,7 @@ export interface MarketState {
   readonly positions: (account: UserId) => Position
 }
 
-/** The terms of a batch in this state, before its protections are known. */
+/** Batch terms in this state, before protections are known. */
 export function riskTermsAt({ spec, oracle, fundingIndex, positions }: MarketState): RiskTerms {
   const rules = new PositionCapacities(spec, priceBand(spec, oracle), oracle, fundingIndex)
   return riskTermsOf(spec, oracle, {
@@ -59,7 +61,7 @@ export function riskTermsAt({ spec, oracle, fundingIndex, positions }: MarketSta
   })
 }
 
-/** As `riskTermsAt`, with known capacities. */
+/** `riskTermsAt` with known capacities. */
 export function riskTermsOf(spec: MarketSpec, oracle: Price, capacities: Capacities): RiskTerms {
   const band = priceBand(spec, oracle)
   const openingMargins = new OpeningMargins(spec, oracle, band)
@@ -67,8 +69,7 @@ export function riskTermsOf(spec: MarketSpec, oracle: Price, capacities: Capacit
 }
 
 /**
- * Bounds of an account's market orders that keep them from crossing its own limit orders; see
- * `preventSelfTrades`.
+ * Bounds that keep an account's market orders from crossing its own limit orders; see `preventSelfTrades`.
  */
 export interface MarketOrderBounds {
   readonly highestBuy: Ticks
@@ -76,29 +77,28 @@ export interface MarketOrderBounds {
 }
 
 /**
- * An order with its price limits. The limit of a tranche lies in the band; it is null if no price of the band
- * is acceptable.
+ * An order with its price limits. A tranche limit lies in the band; it is null if no price of the band is acceptable.
  */
 export interface BoundedOrder {
   readonly order: RestingOrder
   readonly capacity: PositionCapacity
-  /** The order's own limit, clamped to the band. It ranks the order for the position. */
+  /** The order's own limit, clamped to the band. It decides the order's rank for the position. */
   readonly limit: Ticks
-  /** Also null if the account has no position that the order could reduce. */
+  /** Limit of the reducing tranche; also null if the account has no position that the order could reduce. */
   readonly reducingLimit: Ticks | null
   readonly openingLimit: Ticks | null
-  /** Bound of the steps that the order may open. */
+  /** Maximum steps that the order may open. */
   readonly openable: Steps
 }
 
-/** The share by which an order takes part. At least one of its parts is above 0. */
+/** Share with which an order takes part. At least one of its two tranches is above 0. */
 export interface BatchEntry extends OrderShare {
   readonly bounded: BoundedOrder
 }
 
 /**
- * Whether a market sell waits for a lower oracle price: it is margined at up to the oracle price, and its
- * reservation was computed at less.
+ * Whether a market sell waits for a lower oracle price, because its margin at this oracle price would exceed
+ * its reservation.
  */
 export const awaitsOracle = (
   { spec, oracle }: { readonly spec: MarketSpec; readonly oracle: Price },
@@ -111,8 +111,7 @@ export const awaitsOracle = (
   priceOf(spec, order.reservedPrice) < oracle
 
 /**
- * Bound of the steps that an order may open in this batch: those that its reservation covers at every price
- * of the band.
+ * Steps that an order may open in this batch: the steps that its reservation covers at every price of the band.
  */
 export function openableNow(terms: RiskTerms, capacity: PositionCapacity, order: RestingOrder): Steps {
   const isBarred = order.reduceOnly || order.forced || !capacity.mayOpen || awaitsOracle(terms, order)
@@ -120,9 +119,9 @@ export function openableNow(terms: RiskTerms, capacity: PositionCapacity, order:
 }
 
 /**
- * Computes the order's limits. On the reducing side every share stops at the bankruptcy price, opening shares
- * included: which of an account's fills reduce is known only once all fills are known, and no assignment may
- * leave bad debt. `openable` is the result of `openableNow`.
+ * Computes the order's limits. `openable` is the result of `openableNow`.
+ * On the reducing side every tranche, including the opening one, stops at the bankruptcy price. Which fills
+ * of an account reduce is known only once all fills are known, and no assignment may leave bad debt.
  */
 export function boundOrder(
   terms: RiskTerms,
@@ -156,7 +155,7 @@ function ownLimit(
   return tighter(order.side, limit, order.side === 'LONG' ? highestBuy : lowestSell)
 }
 
-/** The price up to which an opening share meets IMR and stays within its reservation. */
+/** Highest or lowest price at which an opening share meets IMR and stays within its reservation. */
 function openingLimit({ spec, openingMargins }: RiskTerms, order: RestingOrder, limit: Ticks): Ticks {
   const margined = tighter(order.side, limit, openingMargins.boundFor(order))
   const isReservedAtPrice = order.side === 'LONG' || spec.kind === 'binary_future'
@@ -170,10 +169,10 @@ const isInBand = ({ lo, hi }: Band, side: Side, limit: Ticks): boolean =>
   side === 'LONG' ? limit >= lo : limit <= hi
 
 /**
- * Tranche order, in which the orders of one account get its position: forced orders first, then from the most
- * aggressive price, market before limit, reduce-only before plain, then by seq. At every price, the orders
- * that trade there thereby get as much of the position as they can use, and a distant take-profit does not
- * keep a nearer order from closing.
+ * Tranche order: the sequence in which one account's orders use its position.
+ * Forced orders come first, then the most aggressive price, market before limit, reduce-only before
+ * plain, then seq. Orders that trade at a price thereby get the position first: a distant take-profit does
+ * not keep a nearer order from closing.
  */
 export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   if (a.order.side !== b.order.side) return a.order.side === 'LONG' ? -1 : 1
@@ -186,16 +185,16 @@ export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   )
 }
 
-/** The entries of one account are adjacent and in tranche order. */
+/** Entries by side. Entries of one account are adjacent and in tranche order. */
 export interface BatchEntries {
   readonly buys: BatchEntry[]
   readonly sells: BatchEntry[]
 }
 
 /**
- * Appends one account's entries to `entries`, in tranche order. The position's size is assigned once; steps
- * of an order beyond it may open. If `mayFlip` is false, no order opens on the side that reduces the
- * position.
+ * Appends one account's entries to `entries`, in tranche order.
+ * Each step of the position is assigned once; order steps beyond it may open. If `mayFlip` is false, no order
+ * opens on the side that reduces the position.
  */
 export function addEntries(
   { buys, sells }: BatchEntries,

@@ -1,5 +1,5 @@
 /**
- * Most orders that one step of a market ends, triggers or cancels; the next step continues with the others. While a step runs, the
- * placements of its market wait.
+ * Maximum orders that one market step ends, triggers or cancels; the next step continues.
+ * Placements in the market wait while a step runs.
  */
 export const MAX_ORDERS_PER_TURN = 1_000

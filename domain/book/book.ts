@@ -1,6 +1,6 @@
 /**
- * A market's open orders in memory, indexed for the auction. Mutable. The same set of orders yields the same
- * book, whatever the sequence of inserts.
+ * A market's open orders in memory, indexed for the auction. Mutable.
+ * The same set of orders yields the same book, independent of insertion order.
  */
 
 import { invariant } from '../invariant.ts'
@@ -13,8 +13,8 @@ import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
 /**
- * An open order as the auction reads it. A triggered conditional order is a MARKET or LIMIT order with a new
- * seq. Immutable.
+ * An open order in the form that the auction reads. Immutable.
+ * A triggered conditional order is a MARKET or LIMIT order with a new seq.
  */
 export interface RestingOrder {
   readonly seq: Seq
@@ -23,27 +23,34 @@ export interface RestingOrder {
   readonly type: 'MARKET' | 'LIMIT'
   /** The signed limit; 0 for a market order. */
   readonly limit: Ticks
-  /** Quantity less everything matched; above 0. */
+  /** Quantity less the matched steps; above 0. */
   readonly remaining: Steps
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** Takes part in one auction only. */
+  /** True if the order takes part in one auction only. */
   readonly ioc?: true
-  /** Signed steps beyond those that may fill, if there are any: the chain sees the order as partly filled when nothing remains here. */
+  /**
+   * Signed steps that must not fill, if any.
+   * With `unused` 3, the chain sees 3 unfilled steps when `remaining` is 0, so the order counts as partly
+   * filled there.
+   */
   readonly unused?: Steps
-  /** A reduce-only market order of a liquidation, without a signature. */
+  /** True for a forced order: reduce-only, market type, unsigned. */
   readonly forced: boolean
-  /** A conditional order whose trigger turned it into a market or limit order. */
+  /** True for a conditional order that its trigger turned into a market or limit order. */
   readonly triggered: boolean
-  /** Batches that left a forced order unfilled. Each widens its price protection; 0 for other orders. */
+  /**
+   * Number of batches that left a forced order unfilled. Each batch widens its price protection; 0 for
+   * other orders.
+   */
   readonly widenings: number
-  /** Steps that its reservation covers as opening; 0 for reduce-only and forced orders. */
+  /** Opening steps that the reservation covers; 0 for reduce-only and forced orders. */
   readonly openable: Steps
-  /** The price at which its reservation was computed; 0 if it reserves nothing. */
+  /** Price of the reservation; 0 if nothing is reserved. */
   readonly reservedPrice: Ticks
   /** The last second in which the order may be matched; 0 never expires. */
   readonly expiration: Seconds
-  /** When it was accepted or triggered. A market order waits at most 2 s from then. */
+  /** Time of acceptance or trigger. A market order waits at most 2 s after it. */
   readonly acceptedAt: Millis
 }
 
@@ -110,8 +117,8 @@ export class Book {
   }
 
   /**
-   * Subtracts a fill from the order. `opened` steps of it have used the order's reservation. An order with
-   * nothing left is removed.
+   * Subtracts a fill from the order; `opened` steps of the fill have used its reservation.
+   * An order with no remaining steps is removed.
    */
   reduce(seq: Seq, fill: Steps, opened: Steps): void {
     const order = this.#orders.get(seq)
@@ -125,7 +132,9 @@ export class Book {
     else this.replace({ ...order, remaining, openable })
   }
 
-  /** Replaces the order with the same seq by one with another `remaining`, `openable` or `reservedPrice`. */
+  /**
+   * Replaces the order with the same seq by a copy with another `remaining`, `openable` or `reservedPrice`.
+   */
   replace(order: RestingOrder): void {
     const old = this.#orders.get(order.seq)
     invariant(
@@ -147,7 +156,7 @@ export class Book {
     return this.#accounts.accounts()
   }
 
-  /** Seqs of the orders with a leverage above `most`. */
+  /** Seqs of the orders with leverage above `most`. */
   aboveLeverage(most: number): Iterable<Seq> {
     return this.#leverages.above(most)
   }
@@ -162,7 +171,7 @@ export class Book {
     return [...this.#orders.values()].sort((a, b) => a.seq - b.seq)
   }
 
-  /** One side's market orders by seq. */
+  /** Market orders of one side, by seq. */
   marketOrders(side: Side): readonly RestingOrder[] {
     return this.#markets[side]
   }
@@ -182,7 +191,7 @@ export class Book {
   }
 
   /**
-   * Levels from the best price to `worst`, both included; all levels if `worst` is omitted. The book must not
+   * Levels from the best price to `worst`, inclusive; all levels if `worst` is omitted. The book must not
    * change during the iteration.
    */
   levels(side: Side, worst?: Ticks): Generator<Level> {
@@ -190,8 +199,9 @@ export class Book {
   }
 
   /**
-   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending; at most `most`, those that
-   * expired first. The cost does not depend on the size of the book.
+   * Seqs of at most `most` orders that have expired at `asOf` (see `isExpired`), ascending. Earlier
+   * expirations are returned first.
+   * The cost does not depend on the book size.
    */
   expired(asOf: Millis, most?: number): Seq[] {
     return this.#expiries.expired(asOf, most)
@@ -223,7 +233,7 @@ export class Book {
   }
 }
 
-/** Ascending keys are best first on either side. */
+/** Key that sorts the best price first on either side. */
 const levelKey = (side: Side, price: Ticks): number => (side === 'LONG' ? -price : price)
 
 const samePlace = (a: RestingOrder, b: RestingOrder): boolean =>
@@ -234,7 +244,7 @@ const samePlace = (a: RestingOrder, b: RestingOrder): boolean =>
   a.expiration === b.expiration &&
   b.remaining > 0
 
-/** New orders have the largest seq, so this is nearly always a push. */
+/** A new order has the largest seq, so nearly every insert is a push. */
 function insertBySeq(orders: RestingOrder[], order: RestingOrder): void {
   const last = orders.at(-1)
   if (last === undefined || last.seq < order.seq) orders.push(order)

@@ -7,7 +7,7 @@ import { addSeq, removeSeq } from './sorted-seqs.ts'
 export class Expiries {
   readonly #bySecond = new SortedMap<Seq[]>()
 
-  /** An `expiration` of 0 never expires and is not indexed. */
+  /** Indexes the order. An `expiration` of 0 never expires and is not indexed. */
   add(seq: Seq, expiration: Seconds): void {
     if (expiration === 0) return
     const seqs = this.#bySecond.get(expiration)
@@ -23,8 +23,9 @@ export class Expiries {
   }
 
   /**
-   * Seqs of the orders that have expired at `asOf` (see `isExpired`), ascending; at most `most`, those that
-   * expired first. The cost depends on the orders of the seconds that it returns, not on the size of the index.
+   * Seqs of at most `most` orders that have expired at `asOf` (see `isExpired`), ascending. Earlier
+   * expirations are returned first.
+   * The cost depends on the orders in the returned seconds, not on the index size.
    */
   expired(asOf: Millis, most = Number.POSITIVE_INFINITY): Seq[] {
     const lastDeadSecond = Math.ceil(asOf / 1000) - 1

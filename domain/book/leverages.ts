@@ -1,4 +1,6 @@
-/** Index of live orders by leverage, so that finding those above the highest leverage of the market does not scan the book. */
+/**
+ * Index of live orders by leverage, so that orders above the market's maximum are found without a scan of the book.
+ */
 import type { Seq } from '../units.ts'
 
 export class Leverages {

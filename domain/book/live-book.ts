@@ -1,4 +1,4 @@
-/** The live orders of a market: those in its book and those that wait for a trigger. */
+/** Live orders of a market: orders in its book and orders that wait for a trigger. */
 import { overdue } from '../auction/candidates.ts'
 import type { Cancel } from '../auction/clearing.ts'
 import type { Reservable } from '../orders/reservation.ts'
@@ -15,7 +15,7 @@ export interface LiveOrder extends Reservable {
 export abstract class LiveBook {
   abstract readonly book: Book
   abstract readonly waiting: TriggerBook
-  /** The accounts in liquidation with the numbers of their liquidations, by number. */
+  /** Accounts in liquidation with their liquidation numbers, by number. */
   abstract readonly liquidating: ReadonlyMap<UserId, Seq>
 
   /** Id of an open or waiting order. */
@@ -35,7 +35,10 @@ export abstract class LiveBook {
     return [...this.book.ordersOf(account), ...this.waiting.ordersOf(account)]
   }
 
-  /** Accounts of the forced orders in the book. One without a liquidation was returned to the book by a void or a rollback. */
+  /**
+   * Accounts of the forced orders in the book. An account without a liquidation had its order returned by a
+   * void or a rollback.
+   */
   forcedAccounts(): UserId[] {
     return [...this.book.marketOrders('LONG'), ...this.book.marketOrders('SHORT')]
       .filter(({ forced }) => forced)
@@ -43,8 +46,8 @@ export abstract class LiveBook {
   }
 
   /**
-   * Open and waiting orders that have expired, market orders whose wait is over, and orders above the market's highest leverage, by seq; at
-   * most `most`, those that time ends first.
+   * Live orders that must end, by seq; at most `most`, orders beyond their time first.
+   * These are expired orders, market orders beyond their wait, and orders above the market's maximum leverage.
    */
   overdue(asOf: Millis, most = Number.POSITIVE_INFINITY, maxLeverage = Number.POSITIVE_INFINITY): Cancel[] {
     const open = overdue(this.book, asOf, most)
@@ -60,7 +63,7 @@ export abstract class LiveBook {
     return [...ends.values()].sort((a, b) => a.seq - b.seq)
   }
 
-  /** Open and waiting orders of a market that has closed, at most `most`, by account. */
+  /** Open and waiting orders of a closed market, at most `most`, by account. */
   closed(most: number): Cancel[] {
     const ends: Cancel[] = []
     for (const account of this.accounts()) {

@@ -1,4 +1,4 @@
-/** Index of the first key of an ascending list that is not smaller. */
+/** Index of the first key in an ascending list that is at or above the given key. */
 export function lowerBound(keys: readonly number[], key: number): number {
   let low = 0
   let high = keys.length

@@ -1,4 +1,7 @@
-/** A market's open and waiting orders and its accounts in liquidation in memory, kept equal to their tables by applying journal rows. */
+/**
+ * A market's open and waiting orders and its accounts in liquidation, in memory. Journal rows keep them equal
+ * to their tables.
+ */
 
 import { invariant } from '../invariant.ts'
 import type { BatchCleared, PartSettled } from '../journal/batch-rows.ts'
@@ -20,7 +23,7 @@ import { Book, type RestingOrder } from './book.ts'
 import { LiveBook } from './live-book.ts'
 import { TriggerBook, type WaitingOrder } from './trigger-book.ts'
 
-/** What the book reads of a stored order. */
+/** Fields of a stored order that the book reads. */
 export type BookOrder = Pick<
   OpenOrder,
   | 'orderId'
@@ -44,24 +47,27 @@ export type BookOrder = Pick<
   | 'forced'
 > & {
   readonly triggered: Pick<TriggerEvidence, 'at'> | null
-  /** Of a forced order: batches in sequence that left it without a fill. */
+  /** Number of consecutive batches that left a forced order unfilled. */
   readonly widenings?: number
 }
 
-/** The book of open orders, the waiting orders, the order ids of both, and the accounts in liquidation. Mutable. */
+/** Open orders, waiting orders, the ids of both, and the accounts in liquidation. Mutable. */
 export class MarketBook extends LiveBook {
   override readonly book = new Book()
   override readonly waiting = new TriggerBook()
-  /** With the taker rate at which reservations are computed. */
+  /** Specification with the taker rate of reservations. */
   #spec: MarketSpec
-  /** Of triggered orders. Any other is in the book at the seq in its id: maps of all ids took a fifth of the time of building the book. */
+  /**
+   * Seqs of triggered orders by id. Every other order is in the book at the seq in its id.
+   * A map of all ids took a fifth of the time to build the book.
+   */
   readonly #seqs = new Map<string, Seq>()
   readonly #ids = new Map<Seq, string>()
   readonly #liquidating: Map<UserId, Seq>
   #changedAccounts = new Set<UserId>()
   #staleAccounts = new Set<UserId>()
 
-  /** `liquidating`: by number. */
+  /** `liquidating`: accounts by liquidation number. */
   constructor(
     spec: MarketSpec,
     orders: Iterable<BookOrder>,
@@ -77,7 +83,7 @@ export class MarketBook extends LiveBook {
     return this.#liquidating
   }
 
-  /** Reservations are computed at the taker rate of this specification from the next row on. */
+  /** From the next row on, reservations use the taker rate of this specification. */
   reserveBy(spec: MarketSpec): void {
     this.#spec = spec
   }
@@ -87,7 +93,7 @@ export class MarketBook extends LiveBook {
     return this.#ids.get(seq) ?? orderIdOf(this.#spec.marketId, seq)
   }
 
-  /** Accounts whose matched position has changed since the last call. Clears the set. */
+  /** Accounts with a matched position that changed since the last call. Clears the set. */
   drainChangedAccounts(): ReadonlySet<UserId> {
     const changed = this.#changedAccounts
     this.#changedAccounts = new Set()
@@ -95,8 +101,8 @@ export class MarketBook extends LiveBook {
   }
 
   /**
-   * Accounts whose orders are out of the book until `insertAll` returns them: a row returned some of them to it that only the orders table
-   * has. Clears the set.
+   * Stale accounts: their orders are out of the book until `insertAll` returns them. Clears the set.
+   * An account becomes stale if a row returns orders to the book that only the orders table has.
    */
   drainStaleAccounts(): ReadonlySet<UserId> {
     const stale = this.#staleAccounts
@@ -104,7 +110,7 @@ export class MarketBook extends LiveBook {
     return stale
   }
 
-  /** Inserts the live orders of accounts that have none in the book. */
+  /** Inserts the live orders of accounts without orders in the book. */
   insertAll(orders: Iterable<BookOrder>): void {
     for (const order of orders) {
       if (isInBook(order)) this.book.insert(restingOrder(order))
@@ -204,7 +210,7 @@ export class MarketBook extends LiveBook {
     this.#ids.delete(seq)
   }
 
-  /** The seq at which the order is in the book, if it is in the book. */
+  /** Seq of the order in the book, if it is in the book. */
   #seqOf = (orderId: string): Seq => this.#seqs.get(orderId) ?? acceptedSeq(orderId)
 
   #reserve(orderId: string, openable: Steps, reservedPrice: Ticks): void {
@@ -239,7 +245,10 @@ export class MarketBook extends LiveBook {
     for (const { order_id } of closing) this.#remove(order_id)
   }
 
-  /** Matched steps have left the book already. Fills that no batch had matched, and a rollback, change orders that only the table has. */
+  /**
+   * Matched steps have left the book already.
+   * Unmatched fills and rollbacks change orders that only the table has.
+   */
   #settle(row: PartSettled): void {
     for (const { order_id, status } of row.orders) if (status !== 'OPEN') this.#remove(order_id)
     for (const { user_id, matched } of row.fills) if (row.rollback || !matched) this.#markStale(user_id)
@@ -256,9 +265,8 @@ export class MarketBook extends LiveBook {
 }
 
 /**
- * The steps that a fill opened, derived from its held amount: exact where that is the fill's share of the
- * reservation. Of an order for whose fill more is held, `reservation_changed` or its end follows in the same
- * transaction.
+ * Opening steps of a fill, from its held amount; exact if that is the fill's share of the reservation.
+ * If more is held, `reservation_changed` or the order's end follows.
  */
 function openedBy(spec: MarketSpec, order: RestingOrder, held: Quote): Steps {
   if (held === 0n) return 0 as Steps

@@ -3,7 +3,7 @@ import type { Seq, UserId } from '../units.ts'
 
 /**
  * Seqs per page. New seqs are close together, so a batch of orders touches few pages. A page with a single
- * order left is still small.
+ * order is still small.
  */
 const PAGE = 32
 
@@ -16,8 +16,9 @@ interface Page<V> {
 export const keyOfAccount = (account: UserId): Seq => account as number as Seq
 
 /**
- * A plain map of a million orders rehashes for about 0.1 s whenever enough keys have been inserted and
- * removed. This map stores pages of seqs, so its inner map changes far less often.
+ * A map by seq in pages.
+ * A plain map of a million orders stops for about 0.1 s at each rehash after enough inserts and removals; the
+ * inner map of pages changes far less often.
  */
 export class SeqMap<V> {
   readonly #pages = new Map<number, Page<V>>()

@@ -1,9 +1,9 @@
-/** A map whose keys can be iterated in ascending order. Keys are finite numbers. */
+/** A map that iterates its keys in ascending order. Keys are finite numbers. */
 import { lowerBound } from './lower-bound.ts'
 
 /**
- * A chunk splits at twice this length: short enough to shift cheaply, long enough to keep the number of
- * chunks small.
+ * A chunk splits at twice this length. It is short enough to shift cheaply, and long enough to keep the
+ * number of chunks small.
  */
 const HALF_CHUNK = 128
 
@@ -45,8 +45,7 @@ export class SortedMap<V> {
   }
 
   /**
-   * Values by ascending key, up to and including the key `last`. The map must not change during the
-   * iteration.
+   * Values by ascending key, up to and including key `last`. The map must not change during the iteration.
    */
   *upTo(last: number): Generator<V> {
     for (const chunk of this.#chunks) {
@@ -75,7 +74,7 @@ export class SortedMap<V> {
     if (chunk.length === 0) this.#chunks.splice(at, 1)
   }
 
-  /** Index of the first chunk whose last key is at or above the key; otherwise of the last chunk. */
+  /** Index of the first chunk with a last key at or above the key; otherwise the last chunk's index. */
   #chunkFor(key: number): number {
     let low = 0
     let high = Math.max(this.#chunks.length - 1, 0)

@@ -9,7 +9,7 @@ export function addSeq(seqs: Seq[], seq: Seq): void {
   else seqs.splice(lowerBound(seqs, seq), 0, seq)
 }
 
-/** Does nothing if the list does not have the seq. */
+/** Removes a seq; has no effect if the list does not contain it. */
 export function removeSeq(seqs: Seq[], seq: Seq): void {
   const at = lowerBound(seqs, seq)
   if (seqs[at] === seq) seqs.splice(at, 1)

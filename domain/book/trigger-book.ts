@@ -11,16 +11,17 @@ import { SeqMap } from './seq-map.ts'
 import { SortedMap } from './sorted-map.ts'
 
 /**
- * A waiting order. It takes reducing capacity and reserves margin at the seq of its acceptance. Immutable.
+ * A waiting order. Immutable.
+ * It claims reducing capacity and reserves margin at the seq of its acceptance.
  */
 export interface WaitingOrder extends Reservable {
   readonly account: UserId
   readonly type: OrderType
   readonly trigger: Ticks
-  /** An exit whose entry has not matched: no mark triggers it. */
+  /** True for an exit with an unmatched entry; no mark triggers it. */
   readonly dormant?: true
   readonly openable: Steps
-  /** The last second in which it may be triggered; 0 never expires. */
+  /** Last second in which it may trigger; 0 never expires. */
   readonly expiration: Seconds
 }
 
@@ -33,9 +34,9 @@ export class TriggerBook {
   readonly #accounts = new AccountSeqs()
   readonly #expiries = new Expiries()
   readonly #leverages = new Leverages()
-  /** By trigger, ascending: orders that trigger at or above it. */
+  /** Orders that trigger at or above their key, by trigger. */
   readonly #above = new SortedMap<Set<Seq>>()
-  /** By negated trigger, ascending: orders that trigger at or below it. */
+  /** Orders that trigger at or below their negated key, by negated trigger. */
   readonly #below = new SortedMap<Set<Seq>>()
 
   get size(): number {
@@ -92,7 +93,7 @@ export class TriggerBook {
     return this.#accounts.accounts()
   }
 
-  /** Seqs of the orders with a leverage above `most`. */
+  /** Seqs of the orders with leverage above `most`. */
   aboveLeverage(most: number): Iterable<Seq> {
     return this.#leverages.above(most)
   }

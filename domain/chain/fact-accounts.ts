@@ -1,4 +1,4 @@
-/** The accounts that a fact changes, and kinds of facts that are applied alike. */
+/** Accounts that a fact changes, and groups of facts that are applied alike. */
 import type { Address } from '../units.ts'
 import type {
   ChainFact,
@@ -44,7 +44,7 @@ export const makersOf = ({ settled }: PartMined): Address[] => settled.fills.map
 
 export const closedLegs = ({ event }: PositionsDeleveragedFact) => event.legs.filter(({ steps }) => steps > 0)
 
-/** The accounts whose position or free balance changes. */
+/** Accounts with a changed position or free balance. */
 export function movedAccounts(fact: PositionMoveFact): Address[] {
   switch (fact.kind) {
     case 'position_inherited':
@@ -58,14 +58,14 @@ export function movedAccounts(fact: PositionMoveFact): Address[] {
   }
 }
 
-/** The accounts whose balance or position changes. They become users. */
+/** Accounts with a changed balance or position; each becomes a user. */
 export function accountsOf(fact: ChainFact): Address[] {
   if (fact.kind === 'ledger_moved') return [fact.account]
   if (moves(fact)) return movedAccounts(fact)
   return fact.kind === 'part_mined' ? makersOf(fact) : []
 }
 
-/** The accounts of the facts, each once, in order. */
+/** Distinct accounts of the facts, in order. */
 export const accountsOfAll = (facts: readonly { readonly fact: ChainFact }[]): Address[] => [
   ...new Set(facts.flatMap(({ fact }) => accountsOf(fact))),
 ]

@@ -1,4 +1,7 @@
-/** Facts: the meaning of each event of the followed contracts. The indexer decodes them; the exchange follows them. */
+/**
+ * Facts: typed meanings of the followed contracts' events. The indexer decodes events to facts; the exchange
+ * applies them.
+ */
 
 import type { SessionKeyState } from '../journal/accounts-row.ts'
 import type { EndingTimes } from '../journal/action-rows.ts'
@@ -28,7 +31,7 @@ export interface LedgerMoved {
   readonly pendingDelta: bigint
 }
 
-/** The bank was paused until `endsAt` in Unix seconds; null: its pause ended with the block. */
+/** The bank was paused until `endsAt` in Unix seconds; null: the pause ended with this block. */
 export interface BankPauseFact {
   readonly kind: 'bank_pause_changed'
   readonly endsAt: number | null
@@ -40,7 +43,9 @@ export interface PartMined {
   readonly settled: BatchSettled
 }
 
-/** The maker cancelled orders on the chain: those with these salts, or all with a salt below one. */
+/**
+ * The maker cancelled orders on chain: the orders with the listed salts, or all orders below a minimum salt.
+ */
 export interface SaltsCancelled {
   readonly kind: 'salts_cancelled'
   readonly spec: MarketSpec
@@ -58,7 +63,9 @@ export interface SessionKeyUpdated {
     | { readonly revoked_at: number }
 }
 
-/** The forwarder has executed the signer's request with this nonce. `success` is false if the call failed. */
+/**
+ * The forwarder executed the signer's request with this nonce. `success` is false if the inner call failed.
+ */
 export interface ForwardRequestExecutedFact {
   readonly kind: 'forward_request_executed'
   readonly signer: Address
@@ -91,15 +98,17 @@ export interface MarketEndedFact extends MarketFact {
   readonly event: MarketEnded
 }
 
-/** Expiry or dispute window were extended, a close was scheduled or replaced, or a final price was reported. */
+/**
+ * Expiry or dispute window was extended, a close was scheduled or replaced, or a final price was reported.
+ */
 export interface EndingChangedFact extends MarketFact {
   readonly kind: 'ending_changed'
   readonly times: Partial<EndingTimes>
-  /** The report of the final price in force from now on. */
+  /** Final report in force from now on. */
   readonly report?: Pick<FinalReport, 'price' | 'observedAt'>
 }
 
-/** `ParametersChanged`: the changes that were due are stored. Its time is that of the action with this id. */
+/** `ParametersChanged`: due changes are stored. The event's time is the time of the action with this id. */
 interface ChangesApplied {
   readonly kind: 'changes_applied'
   readonly actionId: number
@@ -111,11 +120,11 @@ interface ChangesApplied {
 export interface TermsChangedFact extends MarketFact {
   readonly kind: 'terms_changed'
   readonly event: Exclude<TermsEvent, { kind: 'changes_applied' }> | ChangesApplied
-  /** Times of the close, if the event changes it; else null. */
+  /** Close times, if the event changes them; otherwise null. */
   readonly times: Partial<EndingTimes> | null
 }
 
-/** The market has another backstop or another cap. It is a term that has no effect on orders. */
+/** The market has a new backstop or a new cap. Orders do not depend on either. */
 export interface BackstopChangedFact extends MarketFact {
   readonly kind: 'terms_changed'
   /** Null: the market has no backstop. */
@@ -148,7 +157,7 @@ export interface ClaimedFact extends MarketFact {
   readonly event: Claimed
 }
 
-/** Backstop, deleveraging and wind-down: what changes positions outside batches and adjustments. */
+/** Backstop, deleveraging and wind-down events: they change positions outside batches and adjustments. */
 export type RiskFact =
   | PositionInheritedFact
   | InheritanceFailedFact
@@ -177,20 +186,22 @@ export interface MarginNoncesInvalidatedFact extends MarketFact {
   readonly minimum: bigint
 }
 
-/** A declared event that changes nothing in this database. */
+/** A declared event without an effect on this database. */
 export interface IgnoredEvent {
   readonly kind: 'ignored'
   readonly event: string
 }
 
-/** A log of a followed contract that does not match its ABI. `spec` is null where the contract is no market. */
+/**
+ * A log of a followed contract that does not match its ABI. `spec` is null if the contract is not a market.
+ */
 export interface UndecodableLog {
   readonly kind: 'undecodable'
   readonly spec: MarketSpec | null
   readonly problem: string
 }
 
-/** Facts that a market's contract emits. */
+/** Facts from a market contract. */
 export type TraderFact =
   | PartMined
   | SaltsCancelled
@@ -211,7 +222,7 @@ export type ChainFact =
   | IgnoredEvent
   | UndecodableLog
 
-/** A fact with the log that states it. */
+/** A fact with its log. */
 export interface LoggedFact {
   readonly log: { readonly logIndex: number; readonly txHash: string; readonly address: Address }
   readonly fact: ChainFact

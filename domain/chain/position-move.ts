@@ -1,6 +1,6 @@
 /**
- * Positions that change outside batches: inheritance by the backstop, deleveraging, adjustments by their owners, and the deficits and claims of a
- * wind-down. From a fact and the positions before it to the new positions and the row of the journal.
+ * Position changes outside batches: inheritance, deleveraging, adjustments, and the deficits and claims of a wind-down.
+ * A fact and the prior positions yield the new positions and the journal row.
  */
 import { InvariantError } from '../invariant.ts'
 import type { PositionsMoved } from '../journal/journal-row.ts'
@@ -57,7 +57,7 @@ export function movedPositions(fact: PositionMoveFact, before: Positions): Posit
   }
 }
 
-/** The evidence that decided the move: see `PositionsMoved`. */
+/** Evidence of the move's decision; see `PositionsMoved`. */
 export function evidenceOf(
   fact: PositionMoveFact,
 ): Pick<PositionsMoved, 'oracle_price' | 'oracle_at' | 'as_of' | 'adjustment'> {
@@ -91,7 +91,7 @@ export interface Move {
   readonly idOf: (account: Address) => number
   /** Reduce-only orders that the move ends or takes out of the book. */
   readonly closed: readonly SettlingOrder[]
-  /** The market's funding index after its last mined action, for facts that state none. */
+  /** Funding index after the market's last mined action, for facts that state none. */
   readonly lastIndex: bigint
   readonly mined: MinedAt
 }

@@ -1,4 +1,4 @@
-/** Facts of actions that are not parts of batches: which action has emitted them, what its receipt contains, and their rows of the journal. */
+/** Facts of actions outside batches: the emitting action, the content of its receipt, and its journal row. */
 import type { SingleKind } from '../actions/action.ts'
 import type { FundingUpdatedRow, InheritanceFailed, MarketEndedRow } from '../journal/action-rows.ts'
 import type { MarketMode } from '../market/market.ts'
@@ -10,7 +10,7 @@ import type { ChainFact, PositionInheritedFact, PositionsDeleveragedFact } from 
 
 export type ActionFact = SingleFact | PositionInheritedFact | PositionsDeleveragedFact
 
-/** The kind of the action that emitted the event; null for a freeze, which any account may send. */
+/** Kind of the emitting action; null for a freeze, which any account may send. */
 export function actionKindOf(fact: ActionFact): SingleKind | null {
   switch (fact.kind) {
     case 'funding_updated':
@@ -57,7 +57,7 @@ export function minedActionOf(fact: ChainFact): { readonly actionId: number; rea
   }
 }
 
-/** `modeBefore`: of the market. */
+/** `modeBefore`: mode of the market before the fact. */
 export function singleRow(
   fact: SingleFact,
   mined: MinedAt,

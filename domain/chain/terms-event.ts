@@ -1,10 +1,10 @@
-/** Completes an event about a market's terms with what other facts of its block state. */
+/** Completes an event about a market's terms with data from other facts of its block. */
 import type { TermsEvent } from '../market/changes.ts'
 import type { Millis } from '../units.ts'
 import type { LoggedFact, TermsChangedFact } from './facts.ts'
 import { minedActionOf } from './single-action.ts'
 
-/** The market's contract has emitted the event in `log`; `facts`: all of its block. */
+/** `log`: log of the market contract's event. `facts`: all facts of its block. */
 export interface BlockOfFact {
   readonly log: LoggedFact['log']
   readonly facts: readonly LoggedFact[]
@@ -15,8 +15,8 @@ export const termsEventOf = (event: TermsChangedFact['event'], block: BlockOfFac
   event.kind === 'changes_applied' ? { ...event, asOf: storedAsOf(event.actionId, block) } : event
 
 /**
- * The time as of which the contract stored due changes. An action emits its own event behind them in the same transaction; an announcement
- * stores them as of block time.
+ * Time at which the contract stored due changes.
+ * An action emits its own event after them in the same transaction; an announcement stores them at block time.
  */
 function storedAsOf(actionId: number, { log, facts, blockTime }: BlockOfFact): Millis {
   const action = facts

@@ -1,4 +1,6 @@
-/** A state with the number of rows that have been applied to it: positions to which an engine returns until they are committed. */
+/**
+ * A state that counts its applied rows. The count is a position to which an engine can roll back uncommitted rows.
+ */
 import { toHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
 import type { JournalRow } from '../journal/journal-row.ts'
@@ -8,24 +10,26 @@ import { digestOf, type ExchangeState } from './state.ts'
 
 export class AppliedRows {
   readonly state: ExchangeState
-  /** Of each row that can be taken back: the mark before it, and the latest time that a row had stated by then. */
+  /** For each row that can be undone: the mark before it, and the latest row time by then. */
   #before: { readonly mark: number; readonly time: Millis }[] = []
   #position: number
   #time: Millis
 
-  /** `position` and `time`: of a state that was loaded from a checkpoint. */
+  /** `position` and `time` belong to a state loaded from a checkpoint. */
   constructor(state: ExchangeState, position = 0, time = 0 as Millis) {
     this.state = state
     this.#position = position
     this.#time = time
   }
 
-  /** Rows ever applied. */
+  /** Number of rows ever applied. */
   position(): number {
     return this.#position
   }
 
-  /** The latest time at which the exchange has decided a row. Times of blocks are not counted: they can be ahead of its clock. */
+  /**
+   * Latest decision time of the exchange. Block times are excluded, because they can be ahead of its clock.
+   */
   time(): Millis {
     return this.#time
   }
@@ -34,7 +38,7 @@ export class AppliedRows {
     return toHex(digestOf(this.state)).slice(2)
   }
 
-  /** If it throws, `undoTo(position())` takes back what it has changed. */
+  /** Applies a row. If it throws, `undoTo(position())` rolls back its partial changes. */
   apply(entry: Entry): void {
     this.#before.push({ mark: this.state.core.undo.mark, time: this.#time })
     try {
@@ -48,7 +52,7 @@ export class AppliedRows {
     if (time > this.#time) this.#time = time
   }
 
-  /** Takes back every row after the position. */
+  /** Rolls back every row after the position. */
   undoTo(position: number): void {
     const oldest = this.#position - this.#before.length
     invariant(oldest <= position && position <= this.#position, 'a position is neither forgotten nor ahead')
@@ -58,7 +62,7 @@ export class AppliedRows {
     }
   }
 
-  /** Rows up to the position are committed. */
+  /** Marks rows up to the position as committed; they can no longer be rolled back. */
   forget(position: number): void {
     invariant(position <= this.#position, 'a position is not ahead')
     const kept = this.#position - position
@@ -76,7 +80,7 @@ export class AppliedRows {
   }
 }
 
-/** When the row was decided; 0 for rows about the chain, and for those without a time. */
+/** Decision time of the row; 0 for rows about the chain and for rows without a time. */
 function timeOf(row: JournalRow): Millis {
   if ('block' in row) return 0 as Millis
   if ('at' in row) return row.at as Millis

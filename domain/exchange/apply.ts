@@ -1,4 +1,6 @@
-/** `apply`: the only code that changes a state. It repeats what rows state and decides nothing. */
+/**
+ * `apply` is the only code that changes a state. It applies the values that rows state and decides nothing.
+ */
 import { violated } from '../invariant.ts'
 import type { AccountsRow } from '../journal/accounts-row.ts'
 import type { ChainRow } from '../journal/chain-rows.ts'
@@ -9,30 +11,33 @@ import { applyChainRow, followFact } from './apply/blocks.ts'
 import { applyMarketRow } from './apply/markets.ts'
 import type { ExchangeState, HeadRow } from './state.ts'
 
-/** A row with its place: its sequence in the journal of its market, or of the accounts. */
+/** A row with its shard and its sequence in that shard's journal. */
 export interface Entry {
   readonly shard: string
   readonly seq: number
   readonly row: JournalRow
 }
 
-/** The shard of the chain, as the id of a market. */
+/** Market id that stands for the chain shard. */
 export const CHAIN = 0xffff_ffff as MarketId
 
-/** The newest format of the row's kind that this code reads. A placement has flags from version 2 on, brackets from 3, builders from 4. */
+/**
+ * Newest format version of a row kind that this code reads.
+ * Placements have flags from version 2 on, brackets from version 3 on, builders from version 4 on.
+ */
 const newestVersion = ({ kind }: JournalRow): number => (kind === 'order_placed' ? 4 : 1)
 
-/** 0 for the accounts. */
+/** Market id of a shard; 0 for the accounts. */
 export function marketIdOf(shard: string): MarketId {
   if (shard === CHAIN_SHARD) return CHAIN
   return (shard === ACCOUNTS_SHARD ? 0 : Number(shard.slice(1))) as MarketId
 }
 
 /**
- * Applies one row. Rows of one shard come in the order of their sequences without gaps; rows of several shards in any interleaving that keeps
- * the order in which one row needs another: an account exists before rows of markets name it.
- *
- * If it throws, the state may have changed in part: the caller returns to the mark that it took before.
+ * Applies one row.
+ * Rows of one shard arrive by sequence without gaps. Rows of several shards may interleave if each row
+ * follows the rows that it needs: an account exists before a market row names it.
+ * If `apply` throws, the state may be partly changed; the caller rolls back to its earlier mark.
  */
 export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const marketId = marketIdOf(shard)
@@ -55,7 +60,7 @@ function releasedUpTo(before: HeadRow | undefined, row: JournalRow): Seq {
   return isRelease ? maxOf(released, row.up_to as Seq) : released
 }
 
-/** Applies rows as one: if a row throws, none of them has been applied. */
+/** Applies the rows atomically: if a row throws, no row is applied. */
 export function applyAll(state: ExchangeState, entries: Iterable<Entry>): void {
   const { undo } = state.core
   const { mark } = undo

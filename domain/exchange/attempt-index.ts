@@ -1,4 +1,4 @@
-/** Adjustment attempts by digest, by account and by transaction: derived from their table. */
+/** Finds adjustment attempts by digest, account and transaction. Derived from their table. */
 import { isInFlight } from '../positions/adjustment-attempt.ts'
 import type { MarketId, UserId } from '../units.ts'
 import { DocumentGroups } from './document-groups.ts'
@@ -51,17 +51,17 @@ export class AttemptIndex {
     return this.#byAccount.of(ofAccount(marketId, account))
   }
 
-  /** The market's attempt that was sent with this transaction. */
+  /** The market's attempt that this transaction sent. */
   sentWith(marketId: number, txHash: string): AttemptRow | undefined {
     return this.#byTransaction.of(`${marketId}-${txHash}`)[0]
   }
 
-  /** The oldest attempt of the account in the market whose outcome is open. After a fork there can be several. */
+  /** The account's oldest attempt in the market with an open outcome. After a fork there can be several. */
   inFlight(marketId: MarketId, account: UserId): AttemptRow | undefined {
     return this.#inFlight.of(ofAccount(marketId, account)).sort(byAge)[0]
   }
 
-  /** When the account's last signed attempt in the market was aborted; null: never. */
+  /** Time at which the account's last signed attempt in the market was aborted; null: never. */
   failedAt(marketId: MarketId, account: UserId): number | null {
     const times = this.#failed.of(ofAccount(marketId, account)).map(({ updated_at }) => updated_at)
     return times.length === 0 ? null : times.reduce((last, at) => Math.max(last, at))

@@ -1,4 +1,6 @@
-/** The books of all markets, derived from the orders: they follow every change of the table, and every change that is taken back. */
+/**
+ * Books of all markets, derived from the orders. They follow every change of the table and every rollback of a change.
+ */
 import { Book, type RestingOrder } from '../book/book.ts'
 import { SortedMap } from '../book/sorted-map.ts'
 import { TriggerBook, type WaitingOrder } from '../book/trigger-book.ts'
@@ -11,13 +13,19 @@ import type { OrderRow } from './tables/orders.ts'
 export interface MarketBooks {
   readonly book: Book
   readonly waiting: TriggerBook
-  /** Acceptances of the triggered orders in the book, by their places. Every other order has the place of its acceptance. */
+  /**
+   * Acceptance sequences of the triggered orders in the book, by their seq. Every other order's seq is its
+   * acceptance sequence.
+   */
   readonly triggered: Map<Seq, Seq>
-  /** Limits of the orders that are out of the book and may return to it. */
+  /** Limits of orders that are out of the book and may return. */
   readonly returning: ReturningLimits
 }
 
-/** Limit orders by side and price, counted: those with all steps settling, and those that have left with their position. */
+/**
+ * Counts limit orders that may return to the book, by side and price: all steps are settling, or the order
+ * left with its position.
+ */
 export class ReturningLimits {
   readonly #counts = { LONG: new SortedMap<number>(), SHORT: new SortedMap<number>() }
 
@@ -40,7 +48,7 @@ export class ReturningLimits {
   }
 }
 
-/** Ascending keys are best first on either side. */
+/** Key that sorts the best price first on either side. */
 const keyOf = (side: Side, price: Ticks): number => (side === 'LONG' ? -price : price)
 
 const mayReturn = (order: OrderRow): boolean =>
@@ -91,7 +99,7 @@ export class Books {
   }
 }
 
-/** Whether a book reads the same of both. */
+/** Whether both rows yield the same resting order. */
 const isSameResting = (a: OrderRow, b: OrderRow): boolean =>
   a.filled + a.settling === b.filled + b.settling &&
   a.openable === b.openable &&

@@ -1,10 +1,13 @@
-/** Finds the live orders of a bracket: derived from the orders, like the books. Each operation costs the bracket's own orders, at most four. */
+/**
+ * Finds the live orders of a bracket. Derived from the orders, like the books.
+ * Each operation reads only the bracket's own orders, at most four.
+ */
 import { isTerminal } from '../orders/order-state.ts'
 import type { MarketId, Seq, UserId } from '../units.ts'
 import { PartedMap } from './parted-map.ts'
 import type { OrderRow } from './tables/orders.ts'
 
-/** The number of a bracket, with the account and the market in which it is unique. */
+/** Bracket number, with the account and market in which it is unique. */
 export interface BracketKey {
   readonly marketId: MarketId
   readonly account: UserId
@@ -19,12 +22,12 @@ export class BracketIndex {
   readonly #live = new PartedMap<readonly Seq[]>()
   #size = 0
 
-  /** Live orders in brackets. */
+  /** Number of live orders in brackets. */
   get size(): number {
     return this.#size
   }
 
-  /** Acceptances of the bracket's live orders, ascending. */
+  /** Acceptance sequences of the bracket's live orders, ascending. */
   of(key: BracketKey): readonly Seq[] {
     return this.#live.get(bracketText(key)) ?? []
   }

@@ -1,15 +1,15 @@
-/** `decide`: which rows a command writes and what it answers. It reads the state and changes nothing. */
+/** `decide` computes the rows that a command writes and its answer. It leaves the state unchanged. */
 import type { Entry } from './apply.ts'
 import { endBrackets } from './decide/brackets.ts'
 import { Draft } from './draft.ts'
 import type { Inputs } from './inputs.ts'
 import type { ExchangeState } from './state.ts'
 
-/** Rows and answer of one command. */
+/** Rows and answer of a command. */
 export interface Decision<Answer, Command> {
   readonly entries: readonly Entry[]
   readonly answer: Answer
-  /** Continues work that is too long for one step; null: the work is done. */
+  /** Command that continues work too long for one step; null: the work is done. */
   readonly next: Command | null
 }
 
@@ -20,7 +20,7 @@ export type Decider<Command, Answer, Next = never> = (
   command: Command,
 ) => Answer | Continued<Answer, Next>
 
-/** The answer of a step, and the command that continues the work. */
+/** Answer of a step, with the command that continues the work. */
 export class Continued<Answer, Next> {
   readonly answer: Answer
   readonly next: Next
@@ -31,7 +31,7 @@ export class Continued<Answer, Next> {
   }
 }
 
-/** Runs a decider on the state; the state is afterwards as it was. */
+/** Runs a decider on the state and restores the state afterwards. */
 export function decideOn<Command, Answer, Next>(
   state: ExchangeState,
   inputs: Inputs,

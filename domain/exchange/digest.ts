@@ -1,8 +1,8 @@
 /**
- * Digest of a set of byte strings: 128 bits, the sum of a hash of each string. Adding and removing a string costs one hash of it, and the
- * sum does not depend on the order of the changes.
- *
- * It finds differences between honest owners and followers, not forgeries: the hash is MurmurHash3 (x86, 128 bits), not a cryptographic one.
+ * Digest of a set of byte strings: 128 bits, the sum of the strings' hashes.
+ * Adding or removing a string costs one hash, and the sum does not depend on the order of changes. The digest
+ * finds differences between honest owners and followers, not forgeries: the hash is MurmurHash3 (x86, 128
+ * bits), which is not cryptographic.
  */
 import { invariant } from '../invariant.ts'
 
@@ -23,7 +23,7 @@ const C2 = 0xab0e9789 | 0
 const C3 = 0x38b34ae5
 const C4 = 0xa1e38b93 | 0
 
-/** Reads four words at a time: hashed bytes are padded with zeros to this many. */
+/** Alignment of hashed bytes, which are zero-padded: the hash reads four words at a time. */
 export const HASH_ALIGNMENT = 16
 
 /** The words of the last hash. */
@@ -65,7 +65,7 @@ function hash(words: Int32Array, start: number, length: number, seed: number): v
   hashed[3] = h4 + h1
 }
 
-/** The running digest of a state. `seed` separates tables: equal bytes in two tables have two hashes. */
+/** Running digest of a state. `seed` separates tables: equal bytes in two tables have different hashes. */
 export class Digest {
   readonly #sum = new Uint32Array(WORDS)
 
@@ -89,7 +89,7 @@ export class Digest {
     }
   }
 
-  /** Copy of the digest, the least significant byte first. */
+  /** Copy of the digest, least significant byte first. */
   bytes(): Uint8Array {
     const bytes = new Uint8Array(DIGEST_BYTES)
     const view = new DataView(bytes.buffer)

@@ -1,10 +1,13 @@
-/** Documents of a table in groups by a text: the open relay operations of an owner, for example. A derived index: it follows the table. */
+/**
+ * Documents of a table grouped by a text, for example the open relay operations of an owner. A derived index:
+ * it follows the table.
+ */
 import type { DocumentTable } from './document-table.ts'
 import { PartedMap } from './parted-map.ts'
 
 export interface DocumentGroupsOptions<Row> {
   readonly keyOf: (row: Row) => string
-  /** Null: in no group. */
+  /** Group of a row; null: none. */
   readonly groupOf: (row: Row) => string | null
 }
 

@@ -1,4 +1,4 @@
-/** A table of immutable JSON objects by text keys: for what a state has few of, or what has no fixed width. */
+/** A table of immutable JSON objects by text key, for rows that are few or have no fixed width. */
 import { violated } from '../invariant.ts'
 import { aligned } from './digest.ts'
 import { PartedMap } from './parted-map.ts'
@@ -8,7 +8,7 @@ const encoder = new TextEncoder()
 const decoder = new TextDecoder()
 let scratch = new Uint8Array(1 << 16)
 
-/** JSON with sorted names, without absent values: equal objects have equal text. */
+/** JSON with sorted keys and without absent values: equal objects have equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) => {
     if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
@@ -17,7 +17,7 @@ export function canonicalJson(value: unknown): string {
   })
 }
 
-/** Bytes of the text, padded with zeros, in a shared buffer. */
+/** Bytes of the text, zero-padded, in a shared buffer. */
 function encoded(text: string): { readonly words: Int32Array; readonly length: number } {
   if (scratch.length < aligned(text.length * 3)) scratch = new Uint8Array(aligned(text.length * 6))
   const { written } = encoder.encodeInto(text, scratch)
@@ -28,7 +28,7 @@ function encoded(text: string): { readonly words: Int32Array; readonly length: n
 
 export interface DocumentTableOptions<Row extends object> {
   readonly name: string
-  /** Unique among the tables of a state. */
+  /** Seed that is unique among the tables of a state. */
   readonly seed: number
   readonly keyOf: (row: Row) => string
 }
@@ -60,14 +60,16 @@ export class DocumentTable<Row extends object> implements Table {
     return this.#rows.get(key)
   }
 
-  /** The row, which must exist. */
+  /** Returns the row. The row must exist. */
   need(key: string): Row {
     const row = this.get(key)
     if (row === undefined) throw violated(`${this.name} has a row with the key ${key}`)
     return row
   }
 
-  /** Inserts the row, or replaces the row with its key. The caller no longer changes it. */
+  /**
+   * Inserts the row, or replaces the row with the same key. The caller must not change the row afterwards.
+   */
   put(row: Row): void {
     this.#change(this.#keyOf(row), row)
   }
@@ -76,12 +78,12 @@ export class DocumentTable<Row extends object> implements Table {
     this.#change(key, undefined)
   }
 
-  /** In no particular order. */
+  /** Returns all rows, in no particular order. */
   rows(): IterableIterator<Row> {
     return this.#rows.values()
   }
 
-  /** One row per line. */
+  /** Encodes one row per line. */
   *chunks(): IterableIterator<Uint8Array> {
     let lines: string[] = []
     let characters = 0

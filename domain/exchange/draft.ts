@@ -1,23 +1,24 @@
-/** The rows that a command will write, and the state as they leave it. */
+/** Rows that a command will write, and the state after these rows. */
 import { ACCOUNTS_SHARD, CHAIN_SHARD, type JournalRow, marketShard } from '../journal/journal-row.ts'
 import type { MarketId, Seq } from '../units.ts'
 import { apply, CHAIN, type Entry } from './apply.ts'
 import type { ExchangeState } from './state.ts'
 
-/** Shard of the accounts, as the id of a market. */
+/** Market id that stands for the accounts shard. */
 export const ACCOUNTS = 0 as MarketId
 
 /**
- * A decision in progress. `write` adds a row; `state` includes every row that was added: rows are applied when the state is read
- * again, so that a decision which writes last applies nothing. `close` takes the state back to where the draft began.
+ * A decision in progress.
+ * `write` adds a row. `state` includes every added row; rows are applied lazily, so a decision whose last
+ * step is a write applies nothing. `close` rolls the state back to the start of the draft.
  */
 export class Draft {
   readonly #state: ExchangeState
   readonly #start: number
   readonly #entries: Entry[] = []
-  /** Marks before each entry that is applied: the first entries of the draft. */
+  /** Marks before each applied entry. The applied entries are the first entries of the draft. */
   readonly #marks: number[] = []
-  /** The next sequence of each journal that the draft has written to. */
+  /** Next sequence of each journal that the draft has written to. */
   readonly #next = new Map<MarketId, Seq>()
 
   constructor(state: ExchangeState) {
@@ -25,7 +26,7 @@ export class Draft {
     this.#start = state.core.undo.mark
   }
 
-  /** The state with all rows so far. Callers must not keep it across a `write`. */
+  /** State with all rows so far. Callers must not keep it across a `write`. */
   get state(): ExchangeState {
     while (this.#marks.length < this.#entries.length) {
       const entry = this.#entries[this.#marks.length] as Entry
@@ -40,7 +41,10 @@ export class Draft {
     return this.#entries
   }
 
-  /** The state with the rows that are applied already, perhaps not all: for what rows do not change. */
+  /**
+   * State with the rows applied so far, possibly not all. Callers read only values that pending rows do not
+   * change.
+   */
   get applied(): ExchangeState {
     return this.#state
   }
@@ -50,12 +54,12 @@ export class Draft {
     return this.#entries.length > 0
   }
 
-  /** The sequence of the last row of the market, or of the accounts (0), all rows so far included. */
+  /** Sequence of the last row of the market, or of the accounts (0), including all rows so far. */
   lastSeq(marketId: MarketId): Seq {
     return (this.nextSeq(marketId) - 1) as Seq
   }
 
-  /** The sequence that the next row of the market, or of the accounts (0), will have. */
+  /** Sequence of the next row of the market, or of the accounts (0). */
   nextSeq(marketId: MarketId): Seq {
     const known = this.#next.get(marketId)
     if (known !== undefined) return known
@@ -64,7 +68,7 @@ export class Draft {
     return ((last?.seq ?? this.#state.heads.get(marketId)?.seq ?? 0) + 1) as Seq
   }
 
-  /** Adds a row to the market's journal, or to that of the accounts (0). Returns its sequence. */
+  /** Adds a row to the market's journal, or to the accounts journal (0), and returns its sequence. */
   write(marketId: MarketId, row: JournalRow): Seq {
     const seq = this.nextSeq(marketId)
     this.#entries.push({ shard: shardOf(marketId), seq, row })
@@ -72,7 +76,7 @@ export class Draft {
     return seq
   }
 
-  /** Runs `work`; takes back the rows that it has added if `isKept` denies its result, or if it throws. */
+  /** Runs `work`. Rolls back the rows that it added if `isKept` rejects its result, or if it throws. */
   attempt<Value>(work: () => Value, isKept: (value: Value) => boolean): Value {
     const before = this.#entries.length
     let kept = false
@@ -85,7 +89,7 @@ export class Draft {
     }
   }
 
-  /** Takes the state back to where the draft began. Returns the rows. */
+  /** Rolls the state back to the start of the draft and returns the rows. */
   close(): readonly Entry[] {
     this.#state.core.undo.undoTo(this.#start)
     this.#marks.length = 0

@@ -1,4 +1,6 @@
-/** The ended orders that a state still has, by the row that has ended each: derived from the orders, like the books. */
+/**
+ * Ended orders that a state still has, by the row that ended each. Derived from the orders, like the books.
+ */
 import { keyOfAccount, SeqMap } from '../book/seq-map.ts'
 import type { MarketId, Seq, UserId } from '../units.ts'
 import type { OrderRow } from './tables/orders.ts'
@@ -9,12 +11,14 @@ interface Ended {
 }
 
 export class EndedOrders {
-  /** Ascending by the row. */
+  /** Ended orders, ascending by row. */
   readonly #markets = new Map<MarketId, Ended[]>()
   /** Number of ended orders by account. */
   readonly #accounts = new Map<MarketId, SeqMap<number>>()
 
-  /** Acceptances of the market's orders that ended with rows up to `upTo`, in the order of these rows; the first `most` of them. */
+  /**
+   * Acceptance sequences of the market's first `most` orders that ended with rows up to `upTo`, in row order.
+   */
   upTo(marketId: MarketId, upTo: number, most = Number.POSITIVE_INFINITY): Seq[] {
     const ended = this.#markets.get(marketId) ?? []
     return ended.slice(0, Math.min(most, placeOf(ended, upTo + 1))).map(({ accepted }) => accepted)
@@ -55,13 +59,13 @@ export class EndedOrders {
     this.#count(marketId, account, -1)
     const ended = this.#markets.get(marketId) ?? []
     let at = placeOf(ended, endedSeq)
-    // One row ends several orders.
+    // One row can end several orders, so the search continues by acceptance sequence.
     while (ended[at]?.accepted !== accepted) at++
     ended.splice(at, 1)
   }
 }
 
-/** Place of the first one that ended with this row or a later one. */
+/** Index of the first order that ended with this row or a later row. */
 function placeOf(ended: readonly Ended[], seq: number): number {
   let low = 0
   let high = ended.length

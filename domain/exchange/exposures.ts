@@ -1,4 +1,7 @@
-/** Sums over each account's live orders in a market, so that a placement does not read them all. Derived from the orders, like the books. */
+/**
+ * Sums over each account's live orders in a market, so that a placement need not read every order. Derived
+ * from the orders, like the books.
+ */
 import { keyOfAccount, SeqMap } from '../book/seq-map.ts'
 import { isTerminal, unmatched } from '../orders/order-state.ts'
 import type { MarketId, UserId } from '../units.ts'
@@ -6,13 +9,13 @@ import type { OrderRow } from './tables/orders.ts'
 
 export interface Exposure {
   readonly orders: number
-  /** Steps that can still fill, by side, of orders that are not reduce-only: in the book, or once they are triggered. */
+  /** Fillable steps of plain orders, by side: in the book, or once triggered. */
   readonly plainLong: number
   readonly plainShort: number
   readonly openable: number
   /** Sum of openable steps × reserved price, in ticks. */
   readonly openValue: bigint
-  /** Sum of reserved and held. */
+  /** Sum of `reserved` and `held`. */
   readonly reserved: bigint
 }
 
@@ -63,13 +66,13 @@ export class Exposures {
   }
 }
 
-/** Steps × ticks. A product of safe size needs no arithmetic of large integers. */
+/** Steps × ticks. A product within the safe integers needs no bigint arithmetic. */
 function openValueOf(steps: number, price: number): bigint {
   const product = steps * price
   return Number.isSafeInteger(product) ? BigInt(product) : BigInt(steps) * BigInt(price)
 }
 
-/** Whether both count the same. */
+/** Whether both rows count the same. */
 const isSame = (a: OrderRow, b: OrderRow): boolean =>
   a.status === b.status &&
   a.closingReason === b.closingReason &&

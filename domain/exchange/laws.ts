@@ -1,4 +1,6 @@
-/** What holds in every state between two commands. Reads the whole state: for tests, simulation and audits. */
+/**
+ * Invariants of every state between two commands. They read the whole state: for tests, simulation and audits.
+ */
 import { isExit } from '../orders/brackets.ts'
 import { orderIdOf } from '../orders/order.ts'
 import { isInBook, isTerminal } from '../orders/order-state.ts'
@@ -6,7 +8,7 @@ import { bracketText } from './bracket-index.ts'
 import type { ExchangeState } from './state.ts'
 import type { OrderRow } from './tables/orders.ts'
 
-/** One line per violated law; empty if all hold. */
+/** One line per violated invariant; empty if all invariants hold. */
 export function violations(state: ExchangeState): string[] {
   return [
     ...orderViolations(state),
@@ -18,7 +20,10 @@ export function violations(state: ExchangeState): string[] {
 
 const nameOf = ({ marketId, accepted }: OrderRow): string => `order ${orderIdOf(marketId, accepted)}`
 
-/** An order's settling steps and held amount are those of its fills that are not mined. An ended order has neither, and reserves nothing. */
+/**
+ * An order's settling steps and held amount equal the sums over its unmined fills. An ended order has
+ * neither, and reserves nothing.
+ */
 function orderViolations(state: ExchangeState): string[] {
   const unsettled = new Map<string, { steps: number; held: bigint }>()
   for (const { marketId, accepted, steps, held, status } of state.fills.rows()) {
@@ -44,7 +49,10 @@ function orderViolations(state: ExchangeState): string[] {
   return found
 }
 
-/** An exit is dormant only beside an unmatched entry. At most one exit of a bracket is in the book, and its entry is not beside it. */
+/**
+ * An exit is dormant only while its entry is unmatched.
+ * At most one exit of a bracket is in the book, and never together with its entry.
+ */
 function bracketViolations({ orders, brackets }: ExchangeState): string[] {
   const live = [...orders.rows()].filter(({ bracket, status }) => bracket > 0 && !isTerminal(status))
   const found =
@@ -65,7 +73,7 @@ function bracketViolations({ orders, brackets }: ExchangeState): string[] {
   return found
 }
 
-/** An account's reservation is the sum over its orders and its adjustments. */
+/** An account's reservation equals the sum over its orders and adjustments. */
 function reservationViolations(state: ExchangeState): string[] {
   const sums = new Map<number, bigint>()
   const add = (userId: number, amount: bigint): void => {
@@ -84,7 +92,9 @@ function reservationViolations(state: ExchangeState): string[] {
   return found
 }
 
-/** Positions of a market add up to zero, mined and matched, until its end lets accounts claim them one by one. */
+/**
+ * A market's positions sum to zero, both mined and matched, until the wind-down lets accounts claim individually.
+ */
 function positionViolations(state: ExchangeState): string[] {
   const sums = new Map<number, { mined: number; matched: number }>()
   for (const { marketId, size, matchedSize } of state.positions.rows()) {

@@ -1,12 +1,12 @@
 /**
- * Fixed-width layouts: how an object is written into a record of bytes and read from it. Equal objects have equal bytes on every machine, so a
- * digest is computed from the bytes.
+ * Fixed-width layouts: how an object is written to and read from a byte record.
+ * Equal objects have equal bytes on every machine, so digests are computed from the bytes.
  */
 import { hexAt, writeHexAt } from '../hex.ts'
 import { InvariantError, invariant, violated } from '../invariant.ts'
 import { aligned } from './digest.ts'
 
-/** One field: its width in bytes, and how it is written to and read from a record. */
+/** One field: its width in bytes, and its encoding in a record. */
 export interface Field<Value> {
   readonly width: number
   write(view: DataView, at: number, value: Value): void
@@ -19,7 +19,7 @@ const safeInteger: Field<number> = {
   width: 8,
   write(view, at, value) {
     if (!isCount(value)) throw violated(`a count is a safe integer, received ${value}`)
-    // Without the sum, minus zero would have other bytes than zero.
+    // Adding 0 turns minus zero into zero, which has other bytes.
     view.setFloat64(at, value + 0, true)
   },
   read: (view, at) => view.getFloat64(at, true),
@@ -83,7 +83,7 @@ const amount: Field<bigint> = {
 /** A signed amount of up to 127 bits. */
 export const wei = <Amount extends bigint>(): Field<Amount> => amount as Field<bigint> as Field<Amount>
 
-/** One of a closed list. */
+/** A value of a closed list. */
 export function oneOf<const Value extends string>(values: readonly Value[]): Field<Value> {
   const indexes = new Map<string, number>(values.map((value, at) => [value, at]))
   return {
@@ -97,7 +97,7 @@ export function oneOf<const Value extends string>(values: readonly Value[]): Fie
   }
 }
 
-/** One of a closed list, or null. */
+/** A value of a closed list, or null. */
 export function optionalOf<const Value extends string>(values: readonly Value[]): Field<Value | null> {
   const one = oneOf(values)
   return {
@@ -165,14 +165,17 @@ export const optionalText = (longest: number): Field<string | null> => ({
 
 export type Fields<Row> = { readonly [Name in keyof Row]: Field<Row[Name]> }
 
-/** The places of a row's fields in its record. */
+/** Offsets of a row's fields in its record. */
 export class Layout<Row extends object> {
-  /** Bytes of a record, padded. */
+  /** Record length in bytes, padded. */
   readonly width: number
   readonly #names: readonly (keyof Row & string)[]
   readonly #fields: readonly Field<unknown>[]
   readonly #places: readonly number[]
-  /** An object with all fields: rows are copies of it, because adding field after field to an empty object takes four times as long. */
+  /**
+   * An object with all fields. Rows are copies of it, because adding fields one by one to an empty object
+   * takes four times as long.
+   */
   readonly #blank: Row
 
   constructor(fields: Fields<Row>) {
@@ -207,7 +210,7 @@ export class Layout<Row extends object> {
     return row
   }
 
-  /** Place of a field in the record. */
+  /** Offset of a field in the record. */
   placeOf(name: keyof Row & string): number {
     const index = this.#names.indexOf(name)
     invariant(index >= 0, `the layout has no field ${name}`)

@@ -1,4 +1,4 @@
-/** Indexes with which turns of markets read no whole table: derived from the tables, like the books. */
+/** Indexes that keep market turns from reading whole tables. Derived from the tables, like the books. */
 import { isInFlight } from '../positions/adjustment-attempt.ts'
 import { FLAT, type Position, poolShare } from '../positions/position.ts'
 import { PositionScanner } from '../risk/scanner.ts'
@@ -16,7 +16,9 @@ export const matchedOf = (row: PositionRow): Position => ({
   leverage: row.matchedLeverage,
 })
 
-/** The matched positions of a market, with the pool and the scanner that follow them. The positions themselves stay in their table. */
+/**
+ * Matched positions of a market, with derived pool and scanner. The positions themselves stay in their table.
+ */
 export class MatchedPositions {
   readonly scanner = new PositionScanner()
   readonly #table: RecordTable<PositionRow>
@@ -28,7 +30,7 @@ export class MatchedPositions {
     this.#marketId = marketId
   }
 
-  /** Amount in the market's pool at the bank once every unsettled fill is mined. Exact to the wei. */
+  /** Market pool at the bank once every unsettled fill is mined. Exact to the wei. */
   get pool(): Quote {
     return this.#pool as Quote
   }
@@ -55,11 +57,11 @@ export interface MarketTables {
 export class MarketIndexes {
   readonly #positions: RecordTable<PositionRow>
   readonly #matched = new Map<MarketId, MatchedPositions>()
-  /** Accounts in liquidation with the numbers of their liquidations, by number. */
+  /** Accounts in liquidation with their liquidation numbers, by number. */
   readonly #liquidating = new Map<number, Map<UserId, Seq>>()
   /** Adjustments in flight by id. */
   readonly #adjusting = new Map<number, Map<string, AttemptRow>>()
-  /** Funding updates that the state has, ascending by number. */
+  /** Funding updates in the state, ascending by number. */
   readonly #fundingUpdates = new Map<number, ActionRow[]>()
 
   constructor({ positions, liquidations, attempts, actions }: MarketTables) {
@@ -79,7 +81,7 @@ export class MarketIndexes {
     return positions
   }
 
-  /** The accounts in liquidation with the numbers of their liquidations, by number. */
+  /** Accounts in liquidation with their liquidation numbers, by number. */
   liquidating(marketId: MarketId): ReadonlyMap<UserId, Seq> {
     return this.#liquidating.get(marketId) ?? new Map()
   }
@@ -89,7 +91,7 @@ export class MarketIndexes {
     return this.#adjusting.get(marketId)?.values() ?? []
   }
 
-  /** The market's newest funding update, whatever has become of it. */
+  /** The market's newest funding update, regardless of its outcome. */
   lastFundingUpdate(marketId: MarketId): ActionRow | undefined {
     return this.#fundingUpdates.get(marketId)?.at(-1)
   }

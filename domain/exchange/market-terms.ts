@@ -1,4 +1,4 @@
-/** A market's specification, terms and funding, read from a state. */
+/** Reads a market's specification, terms and funding from a state. */
 import { fundingAfter } from '../actions/queue.ts'
 import { type FeeSchedule, fromStoredFees } from '../market/fee-periods.ts'
 import { type MarketTerms, type TermsInForce, termsAt } from '../market/in-force.ts'
@@ -17,7 +17,7 @@ interface ParsedMarket {
   readonly terms: Omit<MarketTerms, 'reservedFee'>
 }
 
-/** Rows of markets are immutable, so what is parsed from one is kept as long as the row. */
+/** Parsed terms by row. Market rows are immutable, so an entry is valid for the lifetime of its row. */
 const parsed = new WeakMap<MarketRow, ParsedMarket>()
 
 function parse(row: MarketRow): ParsedMarket {
@@ -34,25 +34,25 @@ function parse(row: MarketRow): ParsedMarket {
   return market
 }
 
-/** As listed; undefined if the exchange has no such market. */
+/** Specification at the listing; undefined if the exchange has no such market. */
 export function listedSpec(state: ExchangeState, marketId: MarketId): MarketSpec | undefined {
   const row = state.markets.get(String(marketId))
   return row && parse(row).listed
 }
 
-/** The market's terms with announced changes; the market must be listed. */
+/** Terms of a listed market, with announced changes. */
 export function marketTerms(state: ExchangeState, marketId: MarketId): MarketTerms {
   const { terms } = parse(state.markets.need(String(marketId)))
   return { ...terms, reservedFee: state.progress.need(marketId).reservedFee }
 }
 
-/** The market's terms in force; the market must be listed. */
+/** Terms in force of a listed market. */
 export function marketTermsAt(state: ExchangeState, marketId: MarketId, asOf: Millis): TermsInForce {
   const { listed } = parse(state.markets.need(String(marketId)))
   return termsAt(listed, marketTerms(state, marketId), asOf)
 }
 
-/** The announced fee periods of a listed market. */
+/** Announced fee periods of a listed market. */
 export const feeScheduleOf = (state: ExchangeState, marketId: MarketId): FeeSchedule =>
   parse(state.markets.need(String(marketId))).terms.fees
 

@@ -1,4 +1,4 @@
-/** The highest id of a user: derived from the users. */
+/** Highest user id, derived from the users. */
 import type { UserId } from '../units.ts'
 import type { RecordTable } from './record-table.ts'
 import type { UserRow } from './tables/accounts.ts'
@@ -10,7 +10,7 @@ export class NewestUser {
     users.observe((before, after) => {
       if (after !== undefined) this.#newest = Math.max(this.#newest, after.userId)
       else if (before?.userId === this.#newest)
-        // Only taken back, newest first: the user before is close.
+        // Users are removed only by rollback, newest first, so the previous user is close.
         while (this.#newest > 0 && !users.has(this.#newest)) this.#newest--
     })
   }

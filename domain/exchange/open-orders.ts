@@ -1,4 +1,4 @@
-/** Orders of a state in the terms of the rules of orders. */
+/** Converts state rows of orders to the types of the order rules. */
 import type { OpenOrder } from '../orders/open-order.ts'
 import { orderIdOf } from '../orders/order.ts'
 import type { ExchangeState } from './state.ts'

@@ -1,4 +1,7 @@
-/** An order of the state by the names of its columns. The address of its account, its fee and its average price are elsewhere. */
+/**
+ * An order of the state under its column names. The account's address, the fee and the average price are
+ * stored elsewhere.
+ */
 import { orderIdOf } from '../orders/order.ts'
 import type { OrderFacts } from './decide/orders/command.ts'
 

@@ -1,4 +1,4 @@
-/** Finds orders by hash, by salt, by label and by account: derived from the orders, like the books. */
+/** Finds orders by hash, salt, label and account. Derived from the orders, like the books. */
 import { isTerminal } from '../orders/order-state.ts'
 import type { MarketId, OrderHash, UserId } from '../units.ts'
 import type { RecordTable } from './record-table.ts'
@@ -13,7 +13,10 @@ export class OrderIndex {
   readonly #bySalt = new SlotIndex()
   readonly #byLabel = new SlotIndex()
   readonly #live = new SlotGroups()
-  /** Mixed into the hashes of salts and labels, which traders choose: one who knows it can make look-ups slow. */
+  /**
+   * Secret mixed into the hashes of salts and labels. Traders choose these values; a trader who knew the
+   * secret could force collisions.
+   */
   readonly #secret: number
   readonly #hashAt: (slot: number) => OrderHash
   readonly #marketAt: (slot: number) => MarketId
@@ -36,7 +39,7 @@ export class OrderIndex {
     orders.observe((before, after, slot) => this.#followOrder(before, after, slot))
   }
 
-  /** Also an order that has ended, until it is released. */
+  /** The order with this hash. An ended order is found until it is released. */
   withHash(hash: OrderHash): OrderRow | undefined {
     const slot = this.#byHash.find(hashOfOrder(hash), (at) => this.#hashAt(at) === hash)
     if (slot < 0) return undefined
@@ -44,7 +47,10 @@ export class OrderIndex {
     return this.#orders.get(marketId, accepted)
   }
 
-  /** Also an order that has ended, until it is released. The salt of a forced order is its own number, and not one of the trader's. */
+  /**
+   * The order with this salt. An ended order is found until it is released.
+   * The salt of a forced order is its number, not a trader's salt, so forced orders are not found.
+   */
   withSalt(marketId: MarketId, account: UserId, salt: number): OrderRow | undefined {
     const slot = this.#bySalt.find(
       this.#hashOfSalt(marketId, account, salt),
@@ -57,7 +63,7 @@ export class OrderIndex {
     return slot < 0 ? undefined : this.#orders.at(slot)
   }
 
-  /** A live order of the account with the label; more than one has it only after a rollback of the chain. */
+  /** A live order of the account with this label. Only a rollback of the chain can leave several. */
   liveWithLabel(account: UserId, label: string): OrderRow | undefined {
     const labelHash = hashOfLabel(label)
     const slot = this.#byLabel.find(
@@ -67,7 +73,7 @@ export class OrderIndex {
     return slot < 0 ? undefined : this.#orders.at(slot)
   }
 
-  /** The account's live orders in the market, by their place in the book. */
+  /** The account's live orders in the market, by seq in the book. */
   liveOf(marketId: MarketId, account: UserId): OrderRow[] {
     const slots = this.#live.of(
       hashOfCounts([marketId, account]),
@@ -129,7 +135,7 @@ export class OrderIndex {
   }
 }
 
-/** The digits of a hash are random, except those of forced orders, which end with a number. */
+/** Order hashes are random, except hashes of forced orders, which end with a number. */
 const hashOfOrder = (hash: OrderHash): number =>
   hashOfCounts([Number.parseInt(hash.slice(2, 10), 16), Number.parseInt(hash.slice(-8), 16)])
 

@@ -1,4 +1,4 @@
-/** A map by text in parts: a single map of more than 2^20 entries stops the thread when it grows. */
+/** A map by text, split into parts: a single map of more than 2^20 entries stops the thread when it grows. */
 import { hashOfText } from './slot-index.ts'
 
 const PARTS = 64

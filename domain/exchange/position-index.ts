@@ -1,4 +1,4 @@
-/** Finds the positions of an account: derived from the positions, like the books. */
+/** Finds an account's positions. Derived from the positions, like the books. */
 import type { UserId } from '../units.ts'
 import type { RecordTable } from './record-table.ts'
 import { SlotGroups } from './slot-groups.ts'
@@ -21,7 +21,7 @@ export class PositionIndex {
     })
   }
 
-  /** In no particular order; flat ones included. */
+  /** Positions in no particular order, including flat positions. */
   of(account: UserId): PositionRow[] {
     const slots = this.#accounts.of(hashOfCounts([account]), (at) => this.#accountAt(at) === account)
     return slots.map((slot) => this.#positions.at(slot))

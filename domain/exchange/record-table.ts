@@ -1,13 +1,13 @@
 /**
- * A table of fixed-width records in pages of bytes, outside of the garbage-collected heap. A row is decoded when it is read, and encoded when it is
- * written; the same bytes are hashed for the digest and written to checkpoints.
+ * A table of fixed-width records in byte pages outside the garbage-collected heap.
+ * A row is decoded on read and encoded on write. The same bytes are hashed for the digest and written to checkpoints.
  */
 import { invariant, violated } from '../invariant.ts'
 import { type Fields, Layout } from './layout.ts'
 import { hashOfCounts, SlotIndex } from './slot-index.ts'
 import { CHUNK_BYTES, type SlotObserver, type StateCore, type Table } from './table.ts'
 
-/** Bytes per page, about. */
+/** Approximate bytes per page. */
 const PAGE_BYTES = 1 << 20
 
 interface Page {
@@ -25,7 +25,7 @@ interface KeyField {
 
 export interface RecordTableOptions<Row extends object> {
   readonly name: string
-  /** Unique among the tables of a state. */
+  /** Seed that is unique among the tables of a state. */
   readonly seed: number
   readonly fields: Fields<Row>
   readonly keyOf: (row: Row) => readonly number[]
@@ -37,7 +37,7 @@ export class RecordTable<Row extends object> implements Table {
   readonly #seed: number
   readonly #layout: Layout<Row>
   readonly #keyOf: (row: Row) => readonly number[]
-  /** Records per page, a power of two: the high bits of a slot are its page. */
+  /** log2 of the records per page: the high bits of a slot are its page. */
   readonly #shift: number
   readonly #mask: number
   readonly #pages: Page[] = []
@@ -46,15 +46,15 @@ export class RecordTable<Row extends object> implements Table {
   readonly #fields: Fields<Row>
   readonly #observers: SlotObserver<Row>[] = []
   readonly #keys: readonly KeyField[]
-  /** Compares the key of a slot with the one that is looked up. */
+  /** Compares the key in a slot with the sought key. */
   readonly #isSought: (slot: number) => boolean
   #sought: readonly number[] = []
-  /** The row that was read or written last: a change reads it first. */
+  /** The last row read or written, because a change reads its row first. */
   #last: { readonly slot: number; readonly row: Row } | null = null
   #end = 0
   #size = 0
 
-  /** `keys`: the fields of the key, in the order of `keyOf`. */
+  /** `keys`: the key fields, in the order of `keyOf`. */
   constructor(core: StateCore, options: RecordTableOptions<Row>, keys: readonly (keyof Row & string)[]) {
     this.#core = core
     this.name = options.name
@@ -83,7 +83,7 @@ export class RecordTable<Row extends object> implements Table {
     return this.#size
   }
 
-  /** Bytes of all pages. */
+  /** Total bytes of all pages. */
   get bytes(): number {
     return this.#pages.reduce((sum, { bytes, used }) => sum + bytes.length + used.length, 0)
   }
@@ -101,26 +101,26 @@ export class RecordTable<Row extends object> implements Table {
     return slot < 0 ? undefined : this.#read(slot)
   }
 
-  /** The row, which must exist. */
+  /** Returns the row. The row must exist. */
   need(...key: readonly number[]): Row {
     const row = this.get(...key)
     if (row === undefined) throw violated(`${this.name} has a row with the key ${key.join(', ')}`)
     return row
   }
 
-  /** The row in a slot that an index has from `observe`. */
+  /** Row in a slot that an index received from `observe`. */
   at(slot: number): Row {
     return this.#read(slot)
   }
 
-  /** Reads one field of the row in a slot: for indexes, which compare it without decoding the row. */
+  /** Creates a reader of one field by slot, so that indexes compare the field without decoding the row. */
   reader<Name extends keyof Row & string>(name: Name): (slot: number) => Row[Name] {
     const { read } = this.#fields[name]
     const place = this.#layout.placeOf(name)
     return (slot) => read(this.#pageOf(slot).view, this.#offsetOf(slot) + place)
   }
 
-  /** Inserts the row, or replaces the row with its key. */
+  /** Inserts the row, or replaces the row with the same key. */
   put(row: Row): void {
     const key = this.#keyOf(row)
     const found = this.#find(key)
@@ -145,7 +145,7 @@ export class RecordTable<Row extends object> implements Table {
     for (const observer of this.#observers) observer(before, undefined, slot)
   }
 
-  /** In no particular order. */
+  /** Returns all rows, in no particular order. */
   *rows(): IterableIterator<Row> {
     for (let slot = 0; slot < this.#end; slot++) {
       if (this.#pageOf(slot).used[slot & this.#mask] === 1) yield this.#read(slot)

@@ -1,4 +1,4 @@
-/** Relay operations and session keys by owner: derived from their tables. */
+/** Finds relay operations and session keys by owner. Derived from their tables. */
 import { isOpenRelay } from '../relays/operation.ts'
 import { DocumentGroups } from './document-groups.ts'
 import { type ChainTables, keyOfSessionKey, type RelayRow, type SessionKeyRow } from './tables/chain.ts'
@@ -39,7 +39,7 @@ export class RelayIndex {
       .sort((a, b) => a.created_at - b.created_at || (a.operation_id < b.operation_id ? -1 : 1))
   }
 
-  /** Whether the key's newest revocation that was accepted is not on the chain. */
+  /** Whether the key's newest accepted revocation is not on chain yet. */
   isRevoking(owner: string, key: string): boolean {
     const newest = this.#revocations
       .of(keyOfSessionKey({ owner, key }))

@@ -1,16 +1,18 @@
-/** Slots of a table in groups, as doubly linked lists in typed arrays: all live orders of an account in a market, for example. */
+/**
+ * Table slots in groups, for example all live orders of an account in a market, as doubly linked lists in typed arrays.
+ */
 import { SlotIndex } from './slot-index.ts'
 
 const FIRST_SIZE = 1024
 
 export class SlotGroups {
-  /** Any one slot of each group. */
+  /** One slot of each group. */
   readonly #heads = new SlotIndex()
   /** Slot + 1; 0: none. */
   #next = new Uint32Array(FIRST_SIZE)
   #before = new Uint32Array(FIRST_SIZE)
 
-  /** `hash`: of the group. `isMember` compares groups: two may have one hash. */
+  /** `hash`: hash of the group. `isMember` compares groups, because two groups may have the same hash. */
   add(hash: number, slot: number, isMember: (slot: number) => boolean): void {
     this.#reach(slot)
     const head = this.#heads.find(hash, isMember)

@@ -1,6 +1,6 @@
 /**
- * An index from hashes of keys to slots of a table, in typed arrays: nothing for the garbage collector to trace, and no pause while it grows,
- * because it consists of many small parts that grow alone.
+ * Index from key hashes to table slots, in typed arrays.
+ * The garbage collector has nothing to trace. Growth causes no pause, because many small parts grow separately.
  */
 import { invariant } from '../invariant.ts'
 
@@ -20,11 +20,11 @@ const emptyPart = (size: number): Part => ({
   count: 0,
 })
 
-/** The caller compares keys: two keys may have one hash. */
+/** The caller compares keys, because two keys may have the same hash. */
 export class SlotIndex {
   readonly #parts = Array.from({ length: PARTS }, () => emptyPart(FIRST_SIZE))
 
-  /** The slot with this hash for which `isEqual` is true; -1 if there is none. */
+  /** Slot with this hash that satisfies `isEqual`; -1 if there is none. */
   find(hash: number, isEqual: (slot: number) => boolean): number {
     const { slots, hashes } = this.#partOf(hash)
     const mask = slots.length - 1
@@ -51,7 +51,7 @@ export class SlotIndex {
       invariant(slots[at] !== 0, 'a removed slot is in the index')
       at = (at + 1) & mask
     }
-    // Entries behind the gap move up if the gap is between their own place and where they are.
+    // An entry after the gap moves up if the gap lies between its home slot and its current slot.
     for (let next = (at + 1) & mask; slots[next] !== 0; next = (next + 1) & mask) {
       const home = ((hashes[next] as number) >>> 8) & mask
       if (((next - home) & mask) < ((next - at) & mask)) continue

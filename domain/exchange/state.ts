@@ -1,4 +1,7 @@
-/** The state of the exchange: what `decide` reads and `apply` alone changes. See the README of this folder for its laws. */
+/**
+ * The exchange state: `decide` reads it, and only `apply` changes it. The README of this folder states its
+ * laws.
+ */
 import type { MarketId, Seq, UserId } from '../units.ts'
 import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
@@ -54,18 +57,21 @@ import { RequestOrder, type RequestRow, requestTable } from './tables/requests.t
 import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 
-/** Version of the tables and their layouts. Digests and checkpoints are compared only between equal versions. */
+/** Version of the tables and their layouts. Only digests and checkpoints of equal versions are compared. */
 export const STATE_VERSION = 6
 
-/** The sequence that the journal of a market, or of the accounts (0), has reached. */
+/** Head of a journal: the last sequence of a market, or of the accounts (market 0). */
 export interface HeadRow {
   readonly marketId: MarketId
   readonly seq: Seq
-  /** Orders and requests that ended with rows up to this one are released: they are durable for readers, and states no longer have them. */
+  /**
+   * Orders and requests that ended with rows up to this sequence are released: readers have them durably, so
+   * the state drops them.
+   */
   readonly releasedUpTo: Seq
 }
 
-/** The tables, and the indexes that follow them. */
+/** The tables, and the indexes derived from them. */
 export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly core: StateCore
   readonly heads: RecordTable<HeadRow>
@@ -95,11 +101,11 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly relayIndex: RelayIndex
   readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
-  /** Users by address. */
+  /** User ids by address. */
   readonly userIds: PartedMap<UserId>
-  /** Places in the book of the orders that a part fills, by market, batch and part. */
+  /** Book sequences of the orders that a part fills, by market, batch and part. */
   readonly partFills: ReadonlyMap<string, readonly Seq[]>
-  /** Ids of the actions that changed a market's funding, ascending. */
+  /** Per market: ids of the actions that changed its funding, ascending. */
   readonly lastFunding: ReadonlyMap<number, readonly number[]>
 }
 
@@ -115,7 +121,11 @@ const headTable = (core: StateCore): RecordTable<HeadRow> =>
     ['marketId'],
   )
 
-/** `secret`: mixed into the hashes of what traders choose, so that none of them can make look-ups slow. It does not affect the state. */
+/**
+ * `secret` is mixed into the hashes of values that traders choose, so that no trader can force hash
+ * collisions.
+ * It does not affect the state.
+ */
 export function createState(secret = 0): ExchangeState {
   const core: StateCore = { digest: new Digest(), undo: new UndoLog() }
   const orders = orderTable(core)
@@ -216,7 +226,7 @@ function followFunding(
   )
 }
 
-/** All tables in the order in which a checkpoint has them. */
+/** All tables, in checkpoint order. */
 export const tablesOf = (state: ExchangeState): readonly Table[] => [
   state.heads,
   state.users,
@@ -251,5 +261,5 @@ export const tablesOf = (state: ExchangeState): readonly Table[] => [
   state.transactions,
 ]
 
-/** 16 bytes that are equal for equal states, whatever the order in which their rows were applied. */
+/** 16-byte digest. Equal states have equal digests, independent of the order in which rows were applied. */
 export const digestOf = ({ core }: ExchangeState): Uint8Array => core.digest.bytes()

@@ -1,11 +1,11 @@
-/** Armed switches by their deadlines, and connections by account: derived from the switches. */
+/** Finds armed switches by deadline, and connections by account. Derived from the switches. */
 import type { Millis } from '../units.ts'
 import { DocumentGroups } from './document-groups.ts'
 import type { DocumentTable } from './document-table.ts'
 import type { ConnectionSwitchRow, SwitchRow } from './tables/switches.ts'
 
 export class SwitchIndex {
-  /** Ascending by the time at which they fire, then by account. */
+  /** Armed switches, ascending by deadline, then by account. */
   readonly #deadlines: SwitchRow[] = []
   readonly #connections: DocumentGroups<ConnectionSwitchRow>
 
@@ -37,7 +37,7 @@ export class SwitchIndex {
   }
 }
 
-/** Place of the first switch that does not precede this one. */
+/** Index of the first switch that does not precede this switch. */
 function placeOf(deadlines: readonly SwitchRow[], { fire_at, user_id }: SwitchRow): number {
   let low = 0
   let high = deadlines.length

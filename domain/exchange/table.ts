@@ -1,28 +1,28 @@
-/** The two kinds of tables that a state consists of have these operations in common. */
+/** Operations shared by the two kinds of tables in a state. */
 import type { Digest } from './digest.ts'
 import type { UndoLog } from './undo-log.ts'
 
-/** What tables of one state share. */
+/** Objects shared by the tables of one state. */
 export interface StateCore {
   readonly digest: Digest
   readonly undo: UndoLog
 }
 
-/** Called with a row before and after a change; undefined: absent. It also runs when the change is undone. */
+/** Called with a row before and after a change; undefined: absent. It also runs when a change is undone. */
 export type Observer<Row> = (before: Row | undefined, after: Row | undefined) => void
 
-/** An observer of a table of records also learns in which slot the record is, or was. */
+/** Observer of a record table; it also receives the slot of the record. */
 export type SlotObserver<Row> = (before: Row | undefined, after: Row | undefined, slot: number) => void
 
-/** What checkpoints and comparisons need of a table. */
+/** Table operations that checkpoints and comparisons use. */
 export interface Table {
   readonly name: string
   readonly size: number
-  /** Bytes of all rows, in pieces of bounded size. The table must not change meanwhile. */
+  /** Bytes of all rows, in chunks of bounded size. The table must not change meanwhile. */
   chunks(): IterableIterator<Uint8Array>
-  /** Puts the rows of a piece. */
+  /** Inserts the rows of a chunk. */
   loadChunk(bytes: Uint8Array): void
 }
 
-/** Bytes of a piece, about: so many are encoded, or put, without a pause. */
+/** Approximate chunk size in bytes. A chunk is encoded or loaded without a pause. */
 export const CHUNK_BYTES = 1 << 18

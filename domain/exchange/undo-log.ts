@@ -1,21 +1,23 @@
-/** Prior values of what `apply` has changed, newest last, so that rows can be taken back exactly. */
+/** Prior values of everything that `apply` changed, newest last, for exact rollbacks. */
 import { invariant } from '../invariant.ts'
 
-/** Puts back the value that a key of one table had. */
+/** Restores the previous value of a table's key. */
 export type UndoStep = () => void
 
 export class UndoLog {
   #steps: UndoStep[] = []
-  /** Steps that were forgotten. */
+  /** Number of dropped steps. */
   #forgotten = 0
   #isUndoing = false
 
-  /** Place to which `undoTo` returns. It grows with every change. */
+  /** Position to which `undoTo` returns. It grows with every change. */
   get mark(): number {
     return this.#forgotten + this.#steps.length
   }
 
-  /** Whether the change that observers see at present is taken back. `mark` is then the place of that change. */
+  /**
+   * Whether the change that observers currently see is a rollback. `mark` is then the position of that change.
+   */
   get isUndoing(): boolean {
     return this.#isUndoing
   }
@@ -24,7 +26,7 @@ export class UndoLog {
     if (!this.#isUndoing) this.#steps.push(step)
   }
 
-  /** Takes back everything since the mark, newest first. */
+  /** Rolls back every change since the mark, newest first. */
   undoTo(mark: number): void {
     invariant(
       this.#forgotten <= mark && mark <= this.mark,
@@ -38,7 +40,7 @@ export class UndoLog {
     }
   }
 
-  /** What precedes the mark is committed and never taken back. */
+  /** Drops the steps before the mark: they are committed and can no longer be rolled back. */
   forget(mark: number): void {
     invariant(mark <= this.mark, 'a mark is not ahead of the log')
     if (mark <= this.#forgotten) return
@@ -46,7 +48,7 @@ export class UndoLog {
     this.#forgotten = mark
   }
 
-  /** Forgets everything. */
+  /** Drops all steps. */
   clear(): void {
     this.forget(this.mark)
   }

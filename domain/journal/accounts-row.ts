@@ -1,4 +1,4 @@
-/** Rows of the journal's shard of users and of the bank's ledger. */
+/** Rows of the accounts shard: users and the bank's ledger. */
 import type { RelayFailure, RelayKind, RelayStatus } from '../relays/operation.ts'
 import type { RequestRow } from './request-rows.ts'
 import type { SwitchRow } from './switch-rows.ts'
@@ -26,8 +26,8 @@ export interface BalanceChanged {
 }
 
 /**
- * The permissions of a session key changed on chain. If `rollback` is true, `after` is the state before that
- * change. Null: the key was never registered.
+ * The permissions of a session key changed on chain.
+ * `rollback`: `after` is the state before that change. Null: the key was never registered.
  */
 export interface SessionKeyChanged {
   readonly kind: 'session_key_changed'
@@ -42,19 +42,19 @@ export interface SessionKeyChanged {
   readonly at: number
 }
 
-/** Times in Unix seconds. */
+/** State of a session key. Times in Unix seconds. */
 export interface SessionKeyState {
   /** Bits: 1 orders, 2 margin and leverage. */
   readonly permissions: number
   readonly registered_at: number
-  /** Its access ends at this second, whatever is registered later. */
+  /** End of access in Unix seconds; later registrations do not extend it. */
   readonly expires_at: number
   readonly revoked_at: number | null
 }
 
 /**
- * The last row of a command over several shards, with the sequence that each of them had reached. It is
- * projected once all of them are, so that its sequence in `accounts` is a bookmark for the whole command.
+ * Last row of a command over several shards, with the sequence of each shard.
+ * Projections wait for these sequences, so the row's own sequence is a bookmark for the whole command.
  */
 export interface CommandSpanned {
   readonly kind: 'command_spanned'
@@ -68,7 +68,10 @@ export interface CommandSpanned {
 export interface BankPauseChanged {
   readonly kind: 'bank_pause_changed'
   readonly rollback: boolean
-  /** End of the last pause in Unix seconds, before and after the change; 0: there was none. If `rollback` is true, `ends_at` is undone. */
+  /**
+   * End of the last pause in Unix seconds, before and after the change; 0: there was none.
+   * If `rollback` is true, `ends_at` is undone.
+   */
   readonly before: number
   readonly ends_at: number
   readonly block: number
@@ -77,15 +80,15 @@ export interface BankPauseChanged {
   readonly at: number
 }
 
-/** The forwarder has executed the signer's next request. If `rollback` is true, its block has left the chain. */
+/** The forwarder executed the signer's next request. If `rollback` is true, its block left the chain. */
 export interface ForwardRequestExecuted {
   readonly kind: 'forward_request_executed'
   readonly rollback: boolean
   readonly signer: string
   readonly nonce: number
-  /** The signer's next nonce as it was recorded before. */
+  /** The signer's next nonce before this row. */
   readonly before: number
-  /** False if the call itself failed; its nonce is used all the same. */
+  /** False if the inner call failed; the nonce is used in either case. */
   readonly success: boolean
   readonly block: number
   readonly tx_hash: string
@@ -93,7 +96,7 @@ export interface ForwardRequestExecuted {
   readonly at: number
 }
 
-/** What an owner has signed for a relay operation. */
+/** Signed request of a relay operation. */
 export interface RelayRequest {
   readonly owner: string
   readonly target: string
@@ -102,11 +105,11 @@ export interface RelayRequest {
   readonly deadline: number
   readonly data: string
   readonly signature: string
-  /** Of `invalidate_margin_nonces`. */
+  /** Set for `invalidate_margin_nonces`: the new minimum. */
   readonly minimum: Wei | null
 }
 
-/** A relay operation was accepted or has changed its status. */
+/** A relay operation was accepted or changed its status. */
 export interface RelayChanged {
   readonly kind: 'relay_changed'
   readonly operation_id: string
@@ -119,9 +122,9 @@ export interface RelayChanged {
   readonly failure: RelayFailure | null
   readonly tx_hash: string | null
   readonly at: number
-  /** Only in the operation's first row. */
+  /** Set only in the operation's first row. */
   readonly request?: RelayRequest
-  /** Of the operation after the row; absent: null. */
+  /** Failure reason of the operation after this row; absent: null. */
   readonly reason?: string
   readonly relayer?: string
   readonly relayer_nonce?: number

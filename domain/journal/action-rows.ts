@@ -1,4 +1,4 @@
-/** Rows of a market's journal about actions that are not parts of batches. */
+/** Market journal rows about actions outside batches. */
 import type { SingleKind } from '../actions/action.ts'
 import type { TermsEvent } from '../market/changes.ts'
 import type { StoredFeePeriod } from '../market/fee-periods.ts'
@@ -7,11 +7,11 @@ import type { StoredTerms } from '../market/stored-terms.ts'
 import type { MatchedPosition } from './batch-rows.ts'
 import type { Wei } from './wei.ts'
 
-/** If `rollback` is true, the action's block left the chain, and what the row states is undone. */
+/** `rollback`: the action's block left the chain, and every change stated by the row is undone. */
 interface MinedAction {
   readonly rollback: boolean
   readonly action_id: number
-  /** The time as of which the action took effect. */
+  /** `asOf` of the action. */
   readonly as_of?: number
   readonly block: number
   readonly tx_hash: string
@@ -19,7 +19,7 @@ interface MinedAction {
   readonly at: number
 }
 
-/** The funding rate changed as of `as_of`, at which the index is `funding_index`. */
+/** The funding rate changed at `as_of`, when the index was `funding_index`. */
 export interface FundingUpdatedRow extends MinedAction {
   readonly kind: 'funding_updated'
   readonly as_of: number
@@ -31,12 +31,12 @@ export interface FundingUpdatedRow extends MinedAction {
   readonly oracle_at: number
 }
 
-/** The backstop could not inherit: no position and no balance changed. */
+/** The backstop could not inherit; no position and no balance changed. */
 export interface InheritanceFailed extends MinedAction {
   readonly kind: 'inheritance_failed'
   readonly account: string
   readonly reason: string
-  /** Wei of notional, or of free balance. */
+  /** Wei of notional, or wei of free balance. */
   readonly needed: Wei
   readonly available: Wei
   readonly funding_index?: Wei
@@ -50,11 +50,11 @@ export interface MarketEndedRow extends MinedAction {
   readonly price_at: number
   readonly funding_index: Wei
   readonly mode_before: MarketMode
-  /** Of the bank for this market. */
+  /** Pool of this market at the bank. */
   readonly pool?: Wei
 }
 
-/** Times of a market's close and its dispute window, as on the chain; 0: not set. */
+/** On-chain times of a market's close and its dispute window; 0: not set. */
 export interface EndingTimes {
   readonly expires_at: number
   readonly settling_at: number
@@ -72,15 +72,15 @@ export interface EndingChanged extends EndingTimes {
   readonly at: number
 }
 
-/** The chain has announced, applied or dropped a change of the market's parameters or mode. */
+/** The chain announced, applied or dropped a change of the market's parameters or mode. */
 export interface TermsChanged {
   readonly kind: 'terms_changed'
   readonly rollback: boolean
   readonly cause: TermsEvent['kind']
-  /** After it; `before`: null if they were those listed. */
+  /** Terms after the change. `before` is null if the listed terms applied. */
   readonly terms: StoredTerms
   readonly before: StoredTerms | null
-  /** The row of the close that the same event has changed. */
+  /** Change of the close by the same event. */
   readonly ending: EndingChanged | null
   readonly block: number
   readonly tx_hash: string
@@ -88,20 +88,20 @@ export interface TermsChanged {
   readonly at: number
 }
 
-/** The parameters of the deployment, which the contract's first event states. They are true for as long as the contract exists. */
+/** Parameters of the deployment, stated by the contract's first event. They never change. */
 export interface TermsStated {
   readonly kind: 'terms_stated'
   readonly terms: StoredTerms
 }
 
-/** The market's backstop on the chain; null if it has none. */
+/** The market's backstop on chain; null if it has none. */
 export interface StoredBackstop {
   readonly backstop: string | null
-  /** Highest notional that it may have, in wei. */
+  /** Highest notional of the backstop's position, in wei. */
   readonly backstop_cap: Wei
 }
 
-/** The market has another backstop, or another cap. */
+/** The market has a new backstop or a new cap. */
 export interface BackstopChanged extends StoredBackstop {
   readonly kind: 'backstop_changed'
   readonly rollback: boolean
@@ -112,25 +112,25 @@ export interface BackstopChanged extends StoredBackstop {
   readonly at: number
 }
 
-/** The operator has changed in which periods the market charges which rates. */
+/** The operator changed the fee periods of the market. */
 export interface FeesAnnounced {
   readonly kind: 'fees_announced'
   readonly at: number
   readonly fee_periods: readonly StoredFeePeriod[]
 }
 
-/** A queued action will not be executed. It has changed nothing; the market's other actions go on. */
+/** A queued action will not be executed. It has changed nothing; the market's other actions continue. */
 export interface ActionDropped {
   readonly kind: 'action_dropped'
   readonly action: SingleKind
   readonly queue_no: number
   readonly reason: string
   readonly at: number
-  /** Accounts in queued parts whose matched positions were computed again without the action. */
+  /** Accounts in queued parts with matched positions that were recomputed without the action. */
   readonly rematched: readonly number[]
-  /** Their positions. */
+  /** Recomputed positions of these accounts. */
   readonly matched?: readonly MatchedPosition[]
-  /** The chain has refused it. Without it the action was dropped before it could be mined. */
+  /** The chain reverted the action. If absent, the action was dropped before it could be mined. */
   readonly is_reverted?: true
 }
 

@@ -1,4 +1,7 @@
-/** Rows of a market's journal about batches: what an auction has cleared, and how its parts are settled, confirmed or voided. */
+/**
+ * Market journal rows about batches: the auction result, and the settlement, confirmation or void of its
+ * parts.
+ */
 import type { OrderStatus, Side, StatusReason } from '../orders/order.ts'
 import type { Wei } from './wei.ts'
 
@@ -11,15 +14,15 @@ export interface MatchedFill {
   readonly side: Side
   readonly steps: number
   readonly taker_steps: number
-  /** The share of the order's reservation that is held until this fill's settlement is mined. */
+  /** The order's reservation that is held until this fill is mined. */
   readonly held: Wei
-  /** Steps that open a position, if there are any. Only in `batch_cleared`, like the next field. */
+  /** Steps that open a position, if any. This field and the next exist only in `batch_cleared`. */
   readonly opening?: number
-  /** The slot of a partly filled order: see `PartialSlots`. */
+  /** Slot of a partly filled order; see `PartialSlots`. */
   readonly partial_slot?: number
 }
 
-/** The position of an account with all fills that are matched, mined or not. */
+/** Position of an account including all matched fills, mined or not. */
 export interface MatchedPosition {
   readonly user_id: number
   readonly size: number
@@ -28,20 +31,20 @@ export interface MatchedPosition {
   readonly leverage: number
 }
 
-/** What the settlement of a batch and the state of its market need beside the result of the auction. */
+/** Inputs of settlement and of the market state beyond the auction result. */
 export interface BatchTerms {
-  /** The head of the journal that the auction read: orders up to it stood there. */
+  /** Journal head that the auction read: orders up to it were in the book. */
   readonly head: number
   readonly maker_fee: Wei
   readonly taker_fee: Wei
   readonly oracle_signatures: string
-  /** Every account with a fill, after the batch. */
+  /** Positions after the batch of every account with a fill. */
   readonly matched: readonly MatchedPosition[]
 }
 
 /**
- * The protection of the market orders that an auction fills or ends, and what it was computed from. It precedes
- * the rows of the auction's result, also of an auction in which no orders crossed.
+ * Protections of the market orders that an auction fills or ends, with their inputs.
+ * The row precedes the rows of the auction result. It is also written if no orders crossed.
  */
 export interface OrdersProtected {
   readonly kind: 'orders_protected'
@@ -49,9 +52,9 @@ export interface OrdersProtected {
   readonly rule_version: number
   readonly oracle_price: Wei
   readonly oracle_at: number
-  /** The head of the journal in the market's previous auction: limit orders up to it counted. */
+  /** Journal head at the market's previous auction: limit orders up to it counted. */
   readonly standing_seq: number
-  /** The width of the market's price protection in force. */
+  /** Price-protection width in force in the market. */
   readonly price_protection: Wei
   /** Prices in ticks, `reference` in wei. `best` and `level` are null if the standing quotes do not suffice. */
   readonly orders: readonly {
@@ -77,18 +80,19 @@ export interface BatchCleared extends Partial<BatchTerms> {
   readonly demand: number
   readonly supply: number
   readonly rule: string
-  /** See `RULE_VERSION`. Rows from before it was recorded do not have it. */
+  /** See `RULE_VERSION`. Absent in rows from before it was recorded. */
   readonly rule_version?: number
   readonly parts: number
   readonly fills: readonly MatchedFill[]
   /**
-   * Orders that leave the book with this batch and end once it is mined: the remainders of market orders, and
-   * reduce-only orders whose position the batch closes or turns (POSITION_CLOSED).
+   * Orders that leave the book with this batch and end once it is mined.
+   * These are remainders of market orders, and reduce-only orders of a position that the batch closes or
+   * turns (POSITION_CLOSED).
    */
   readonly closing: readonly {
     readonly order_id: string
     readonly reason: StatusReason
-    /** The fill that closes the position, if the order leaves with it. */
+    /** Id of the fill that closes the position, if the order leaves for that reason. */
     readonly closed_by?: string
   }[]
 }
@@ -114,34 +118,37 @@ export interface PositionChange {
 export interface FillSettled {
   readonly fill_id: string
   /**
-   * Whether a `batch_cleared` row contains this fill. False if only the chain has it (after a database
-   * restore): it was never settling here and holds nothing. Its order may be unknown; then `order_id` is
-   * `<market>-<maker>-<salt>`.
+   * Whether a `batch_cleared` row contains this fill.
+   * False if only the chain has the fill, after a database restore: it was never settling here and holds
+   * nothing. If its order is unknown, `order_id` is `<market>-<maker>-<salt>`.
    */
   readonly matched: boolean
   readonly order_id: string
-  /** Of a forced order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`. */
+  /**
+   * True for a forced order. If it is unknown, `order_id` is `<market>-liquidation-<account>-<number>`.
+   */
   readonly forced?: true
   readonly user_id: number
   readonly side: Side
   readonly steps: number
   readonly taker_steps: number
   readonly fee: Wei
-  /** As emitted by the chain, fee included. */
+  /** Value from the chain's event, fee included. */
   readonly free_delta: Wei
   /**
-   * The share of a debit that exceeded the free balance and was paid from a pending withdrawal. `free`
-   * changes by `free_delta` + `from_pending`.
+   * Part of a debit that exceeded the free balance and was paid from a pending withdrawal.
+   * `free` changes by `free_delta` + `from_pending`.
    */
   readonly from_pending: Wei
   readonly realized_pnl: Wei
-  /** The held reservation that this settlement releases. */
+  /** Held reservation that this settlement releases. */
   readonly held: Wei
 }
 
 /**
- * A part was mined. If `rollback` is true, its block left the chain and every change is undone: the amounts
- * are those of the original row, and only `orders` contains the statuses after this row.
+ * A part was mined.
+ * If `rollback` is true, its block left the chain and every change is undone. Amounts are then copied from
+ * the original row, and only `orders` contains the statuses after this row.
  */
 export interface PartSettled {
   readonly kind: 'part_settled'
@@ -150,9 +157,9 @@ export interface PartSettled {
   readonly part: number
   readonly parts: number
   readonly action_id: number
-  /** The time as of which the batch was matched. */
+  /** `asOf` of the batch. */
   readonly as_of?: number
-  /** Of the action, at which it changed the positions. Rows from before it was recorded do not have it. */
+  /** Funding index at which the action changed the positions. Absent in rows from before it was recorded. */
   readonly funding_index?: Wei
   readonly price: number
   readonly block: number
@@ -162,7 +169,7 @@ export interface PartSettled {
   readonly fills: readonly FillSettled[]
   readonly positions: readonly PositionChange[]
   readonly orders: readonly SettledOrder[]
-  /** Those of `orders` that end, or leave the book, because the part closed or turned the position that they reduce. */
+  /** Ids in `orders` that end or leave the book because the part closed or turned their position. */
   readonly position_closed: readonly string[]
 }
 
@@ -171,16 +178,19 @@ export interface SettledOrder {
   readonly order_id: string
   readonly user_id: number
   readonly status: OrderStatus
-  /** Of a terminal status; or why the order has left the book and is to end. */
+  /** Reason of a terminal status, or the reason why the order has left the book and will end. */
   readonly reason: StatusReason | null
   readonly reserved_delta: Wei
-  /** Why an open order ends with its settling fills where `reason` does not show it: the remainder of a market order. */
+  /**
+   * Closing reason of an open order if `reason` cannot show it: the remainder of a market order ends with its
+   * settling fills.
+   */
   readonly closing_reason?: StatusReason
-  /** The fill that closed its position, if it has left the book, or has ended, with that fill. */
+  /** Id of the fill that closed the position, if the order left the book or ended with that fill. */
   readonly closed_by?: string
 }
 
-/** The block of the part has the configured confirmations: its fills are CONFIRMED. */
+/** The part's block has the configured confirmations: its fills are CONFIRMED. */
 export interface PartConfirmed {
   readonly kind: 'part_confirmed'
   readonly batch_id: number
@@ -190,8 +200,8 @@ export interface PartConfirmed {
 }
 
 /**
- * Fills that will not settle. Their orders are as they were before the batch, or have ended; then an
- * `order_ended` row has the reason.
+ * Fills that will not settle.
+ * Each order returns to its state before the batch, or ends; an `order_ended` row then states the reason.
  */
 export interface BatchVoided {
   readonly kind: 'batch_voided'
@@ -202,12 +212,16 @@ export interface BatchVoided {
   readonly fills: readonly MatchedFill[]
   readonly reopened: readonly string[]
   /**
-   * Reduce-only orders that are back in the book, or wait for their trigger again, because a fill that closed
-   * their position is voided. Absent in rows written before such orders left the book at the match.
+   * Reduce-only orders that return to the book, or to waiting for their trigger, because the fill that closed
+   * their position is voided.
+   * Absent in rows from before such orders left the book at the match.
    */
   readonly restored?: readonly string[]
-  /** The chain has refused the first part. Without it the part was never mined, and is voided like those behind it. */
+  /**
+   * The chain reverted the first part. If absent, the first part was never mined; it is voided with all later
+   * parts.
+   */
   readonly is_reverted?: true
-  /** It has, and its error names neither an order nor an account. */
+  /** The first part reverted, and its error names neither an order nor an account. */
   readonly is_unnamed?: true
 }

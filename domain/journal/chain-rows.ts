@@ -1,10 +1,11 @@
 /**
- * Rows about the chain itself: the blocks whose facts the other rows state. Only the engine writes them; they are in a shard of their own, so that
- * the sequences of markets and accounts, to which bookmarks refer, do not depend on blocks.
+ * Rows about the chain itself: the blocks with facts that other rows state. Only the engine writes them.
+ * They have a separate shard, so that the sequences of markets and accounts, and bookmarks with them, do not
+ * depend on blocks.
  */
 import type { Mismatch } from '../settlement/receipt.ts'
 
-/** The block follows the last one. `from`: every block from there up to it has no facts. */
+/** The block follows the last block. `from`: every block from `from` up to this block has no facts. */
 export interface BlockBegun {
   readonly kind: 'block_begun'
   readonly number: number
@@ -13,7 +14,7 @@ export interface BlockBegun {
   readonly parent_hash: string
   /** Unix seconds. */
   readonly timestamp: number
-  /** The block itself has no facts either. */
+  /** True if the block itself has no facts either. */
   readonly is_empty: boolean
   /** Milliseconds. */
   readonly at: number
@@ -31,30 +32,35 @@ export interface BlockCompleted {
   readonly number: number
 }
 
-/** The block has left the chain, and its facts are being taken back, the newest first. */
+/** The block left the chain, and its facts are being rolled back, newest first. */
 export interface BlockLeaving {
   readonly kind: 'block_leaving'
   readonly number: number
 }
 
-/** All facts of the block are taken back. */
+/** All facts of the block are rolled back. */
 export interface BlockLeft {
   readonly kind: 'block_left'
   readonly number: number
   readonly next_block: number
 }
 
-/** Blocks up to `up_to` have enough confirmations. Blocks before `kept_from` can no longer be rolled back: their facts are forgotten. */
+/**
+ * Blocks up to `up_to` have enough confirmations. Blocks before `kept_from` can no longer be rolled back;
+ * their facts are dropped.
+ */
 export interface BlocksConfirmed {
   readonly kind: 'blocks_confirmed'
   readonly up_to: number
   readonly kept_from: number
 }
 
-/** The chain has forked below the blocks that are kept: nothing is admitted until an operator has resolved it. Null: it is resolved. */
+/**
+ * The chain forked below the kept blocks: nothing is admitted until an operator has resolved it. Null: resolved.
+ */
 export interface ChainHalted {
   readonly kind: 'chain_halted'
-  /** The newest block that the old and the new chain have in common. */
+  /** Newest block that the old and the new chain share. */
   readonly forked_at: number | null
   readonly at: number
 }
@@ -69,7 +75,7 @@ export interface LogUndecodable {
   readonly log_index: number
 }
 
-/** A receipt differs from the transaction that the exchange has sent, or from the rules. */
+/** A receipt differs from the sent transaction, or from the rules. */
 export interface SettlementMismatched {
   readonly kind: 'settlement_mismatched'
   readonly market_id: number
@@ -83,8 +89,8 @@ export interface SettlementMismatched {
 }
 
 /**
- * A transaction with this nonce is stored by a worker, and may be sent from now on. The first attempt is the one that was signed first; later ones
- * replace it at a higher fee. An attempt has one hash.
+ * A worker has stored a transaction with this nonce and may send it from now on.
+ * The first attempt is the first signed one; later attempts replace it at a higher fee. An attempt has one hash.
  */
 export interface TransactionSigned {
   readonly kind: 'transaction_signed'
@@ -92,12 +98,12 @@ export interface TransactionSigned {
   readonly nonce: number
   readonly attempt: number
   readonly tx_hash: string
-  /** Kind of the action, or what else the transaction does. */
+  /** Kind of the action, or another purpose of the transaction. */
   readonly purpose: string
   readonly at: number
 }
 
-/** Transactions of the relayer with nonces below are final: the state no longer has them. */
+/** Transactions of the relayer with lower nonces are final; the state has dropped them. */
 export interface TransactionsReleased {
   readonly kind: 'transactions_released'
   readonly relayer: string

@@ -1,9 +1,8 @@
 /**
- * Rows of the journal, the ordered record from which the read model, bookmarks, the live feed and crash
- * recovery are derived.
- *
- * Rows are stored as JSON, so amounts in wei are decimal strings. They contain changes, never totals: shards
- * may be projected in any interleaving, and the negation of a row undoes it.
+ * Journal rows: the ordered record from which the read model, bookmarks, the live feed and crash recovery are
+ * derived.
+ * Rows are stored as JSON, so amounts in wei are decimal strings. They contain changes instead of totals:
+ * shards may be projected in any interleaving, and the negation of a row undoes it.
  */
 import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../orders/order.ts'
@@ -47,55 +46,58 @@ export interface OrderPlaced {
   readonly reduce_only: boolean
   readonly expiration: number
   /**
-   * The expiration of the order, or of the session key that signed it if that is earlier; 0 never expires.
-   * See `aliveUntil`.
+   * Expiration of the order, or of the signing session key if that is earlier; 0 never expires. See
+   * `aliveUntil`.
    */
   readonly alive_until: number
   /** PENDING_TRIGGER or OPEN. */
   readonly status: OrderStatus
   readonly accepted_at: number
-  /** Steps that may open a position. `reserved_price`: in ticks, of the fee allowance, and of the margin except for a limit sell. */
+  /**
+   * Steps that may open a position.
+   * `reserved_price` in ticks: price of the fee allowance, and of the margin except for a limit sell.
+   */
   readonly openable: number
   readonly reserved: Wei
   readonly reserved_price: number
-  /** An order of a liquidation: a reduce-only market order that no trader has signed. */
+  /** A forced order: reduce-only, market type, without a trader's signature. */
   readonly forced?: true
-  /** The trader's label of the order, if it has one. */
+  /** Label that the trader assigned to the order. */
   readonly client_order_id?: string
-  /** Absent where no trader has signed the order. */
+  /** Absent for forced orders, which no trader signs. */
   readonly signature?: string
-  /** The next four fields: version 2. Absent for `gtc`. */
+  /** This and the next three fields exist from version 2 on. Absent for `gtc`. */
   readonly time_in_force?: TimeInForce
   readonly post_only?: true
   /** Signed steps beyond `quantity`, which the order must not fill. */
   readonly unused?: number
-  /** Id of the order that it has replaced: the row before ends that order with the reason REPLACED. */
+  /** Id of the replaced order. The row before this row ends that order with the reason REPLACED. */
   readonly replaces?: string
-  /** Version 3: number of its bracket. */
+  /** From version 3 on: bracket number. */
   readonly bracket?: number
-  /** Version 3: an exit that waits until the entry of its bracket has matched. */
+  /** From version 3 on: true for an exit that waits until its bracket's entry has matched. */
   readonly dormant?: true
-  /** Version 4: label of the program that has built the order, if it has one. */
+  /** From version 4 on: label of the program that built the order. */
   readonly builder?: string
 }
 
-/** Why a conditional order was triggered. Stored with the order and shown to its owner. */
+/** Cause of a trigger. It is stored with the order and shown to its owner. */
 export interface TriggerEvidence {
-  /** When it was triggered. */
+  /** Time of the trigger. */
   readonly at: number
-  /** The mark that reached the trigger: that of the preceding `prices_updated` row. */
+  /** Mark price of the preceding `prices_updated` row; it reached the trigger. */
   readonly mark_price: Wei
   readonly oracle_price: Wei
-  /** When the oracle price was observed. */
+  /** Observation time of the oracle price. */
   readonly oracle_at: number
   /** The first batch in which the order can take part. */
   readonly batch_id: number
 }
 
 /**
- * The mark has reached the trigger. The order is OPEN, its seq in the book is this row's sequence, and its
- * reservation is recomputed. If the order cannot continue (no position to reduce, or insufficient margin), an
- * `order_ended` row follows.
+ * The mark has reached the trigger: the order is OPEN, this row's sequence is its seq in the book, and its
+ * reservation is recomputed.
+ * An `order_ended` row follows if the order cannot continue (no position to reduce, or insufficient margin).
  */
 export interface OrderTriggered extends TriggerEvidence {
   readonly kind: 'order_triggered'
@@ -121,8 +123,8 @@ export const evidenceOf = ({
 })
 
 /**
- * The order has left the book and waits for the batch that settles a part of it: status
- * CANCEL_PENDING_FINALIZE, also for an expiry.
+ * The order has left the book and waits for the batch that settles its matched steps.
+ * Status CANCEL_PENDING_FINALIZE, also after an expiry.
  */
 export interface OrderEnding {
   readonly kind: 'order_ending'
@@ -146,24 +148,24 @@ export interface OrderEnded {
   readonly at: number
 }
 
-/** The reservation of an open order has changed, because its account's position has. */
+/** The reservation of an open order has changed because the account's position has changed. */
 export interface ReservationChanged {
   readonly kind: 'reservation_changed'
   readonly order_id: string
   readonly user_id: number
   readonly openable: number
   readonly reserved_price: number
-  /** Change of the account's reservation, `reserved` and `held` together, as in every row. */
+  /** Change of the account's reservation: `reserved` plus `held`, as in every row. */
   readonly reserved_delta: Wei
 }
 
-/** What differs in a market's averages after a mark. Intervals of the premium before `first` are dropped. */
+/** Changes of a market's averages by a new mark. Premium intervals before `first` are dropped. */
 export interface AveragesChange {
   readonly basis: Wei
   readonly basis_at: number
   readonly premium_at: number
   readonly first: number | null
-  /** Start, milliseconds of its samples, and their sum. */
+  /** Per interval: start, milliseconds covered by samples, and the sum of the samples. */
   readonly premium: readonly StoredInterval[]
 }
 
@@ -178,52 +180,56 @@ export interface PricesUpdated {
   readonly averages?: AveragesChange
 }
 
-/** A field of a market in JSON: amounts are decimal strings. */
+/** A market field in JSON: amounts are decimal strings. */
 export type StoredValue = string | number | boolean
 
 export interface MarketListed {
   readonly kind: 'market_listed'
   readonly spec: Record<keyof MarketSpec, StoredValue>
-  /** The width of price protection. Rows from before it was recorded do not have it: it was the default. */
+  /** Width of price protection. Absent in rows from before it was recorded; the default applied then. */
   readonly price_protection?: Wei
 }
 
-/** Replaces an earlier announcement that was not in force at `at`. */
+/** A new protection width was announced. It replaces an earlier announcement not yet in force at `at`. */
 export interface ProtectionAnnounced {
   readonly kind: 'protection_announced'
   readonly at: number
-  /** The width in force at that time. */
+  /** Width in force at `at`. */
   readonly price_protection: Wei
   readonly next_price_protection: Wei
-  /** The first auction with an `asOf` from this time on applies the announced width. */
+  /** Auctions with an `asOf` at or after this time apply the announced width. */
   readonly next_price_protection_at: number
 }
 
 /**
- * Positions and free balances that changed outside batches. If `rollback` is true, their block left the chain
- * and every change is undone.
+ * Positions and free balances that changed outside batches.
+ * `rollback`: the block left the chain and every change is undone.
  */
 export interface PositionsMoved {
   readonly kind: 'positions_moved'
   readonly cause: MoveCause
   readonly rollback: boolean
-  /** Of an inheritance or a deleveraging. Rows from before it was recorded do not have it. */
+  /** Id of the inheritance or deleveraging action. Absent in rows from before it was recorded. */
   readonly action_id?: number
   /**
-   * At which the positions changed; after the market's end the last one. Rows from before it was recorded do not have it.
+   * Funding index at the change; after the market's end, the last index. Absent in rows from before it was
+   * recorded.
    */
   readonly funding_index?: Wei
   /**
-   * Whose position the backstop inherited, or was deleveraged, adjusted, reported or claimed; for a coverage the payer. This and the next two fields are
-   * absent in rows from before they were recorded.
+   * Account of the changed position; for a coverage, the payer.
+   * This and the next two fields are absent in rows from before they were recorded.
    */
   readonly account?: number
-  /** Of an adjustment: the address that signed it, its nonce, and the time up to which funding was accrued for it. */
+  /** For an adjustment: signer, nonce, and the time up to which its funding was accrued. */
   readonly adjustment?: { readonly signer: string; readonly nonce: string; readonly as_of: number }
-  /** Of an inheritance or a deleveraging: the oracle price that decided it, and its observation. */
+  /** For an inheritance or a deleveraging: the deciding oracle price and its observation time. */
   readonly oracle_price?: Wei
   readonly oracle_at?: number
-  /** Of these: the time as of which it was decided. Reduce-only orders that were accepted later stay for the next position. */
+  /**
+   * For an inheritance or a deleveraging: the time of the decision.
+   * Reduce-only orders accepted later stay open for the account's next position.
+   */
   readonly as_of?: number
   readonly block: number
   readonly tx_hash: string
@@ -231,11 +237,11 @@ export interface PositionsMoved {
   readonly at: number
   readonly positions: readonly PositionChange[]
   readonly balances: readonly { readonly user_id: number; readonly free_delta: Wei }[]
-  /** Of the account whose insolvency is reported. */
+  /** Deficit of the account that was reported as insolvent. */
   readonly deficit?: Wei
   /**
-   * Reduce-only orders that end, or leave the book, because their position closed or turned. Absent in rows
-   * written before these orders ended with such a move.
+   * Reduce-only orders that end or leave the book because their position closed or turned.
+   * Absent in rows from before such moves ended orders.
    */
   readonly orders?: readonly SettledOrder[]
 }
@@ -264,11 +270,14 @@ export type MarketRow =
   | MarginNoncesInvalidated
   | QueueRow
   | OperatorRow
-/** `v`: the version of the row's format; rows of version 1 do not state it. */
+/** `v` is the format version of the row; rows of version 1 omit it. */
 export type JournalRow = (MarketRow | AccountsRow | ChainRow) & { readonly v?: number }
 
-/** The shard of users and the bank's ledger. It sorts before every market shard; this is the lock order. */
+/**
+ * Shard of users and the bank's ledger. It sorts before every market shard, and locks are taken in this
+ * order.
+ */
 export const ACCOUNTS_SHARD = 'accounts'
-/** The shard of rows about blocks. */
+/** Shard of rows about blocks. */
 export const CHAIN_SHARD = 'chain'
 export const marketShard = (marketId: number): string => `m${marketId}`

@@ -1,7 +1,7 @@
-/** Row of a market's journal about the nonces that adjustments may have. */
+/** Market journal row about valid nonces of adjustments. */
 /**
- * The account's adjustments with a nonce below `minimum` are invalid. If `rollback` is true, the block has left the chain and `before` is in
- * force again.
+ * The account's adjustments with a nonce below `minimum` are invalid.
+ * If `rollback` is true, the block left the chain and `before` is in force again.
  */
 export interface MarginNoncesInvalidated {
   readonly kind: 'margin_nonces_invalidated'

@@ -1,6 +1,6 @@
 /**
- * Why positions changed outside batches: inherited by the backstop; deleveraged; adjusted by the owner; or, after the market's end, reported
- * as a deficit, covered or claimed.
+ * Causes of position changes outside batches: inheritance, deleveraging, or adjustment by the owner;
+ * after the market's end, a reported deficit, a coverage, or a claim.
  */
 export type MoveCause =
   | 'inherited'
@@ -11,6 +11,6 @@ export type MoveCause =
   | 'deficit_covered'
   | 'claimed'
 
-/** Whether the owner of the position has adjusted it: its size stays. */
+/** Whether the position's owner adjusted it; the size then stays. */
 export const isAdjustment = ({ cause }: { readonly cause: MoveCause }): boolean =>
   cause === 'margin_adjusted' || cause === 'leverage_adjusted'

@@ -1,15 +1,16 @@
-/** Rows of a market's journal about what its operators, or the exchange itself, have set. */
+/** Market journal rows about settings by operators or by the exchange itself. */
 import type { MarketMode } from '../market/market.ts'
 import type { CalendarName } from '../market/trading-calendar.ts'
 import type { Wei } from './wei.ts'
 
-/** The exchange's own restriction of the market; the contract's mode is in `terms_changed`. */
+/** The exchange's own restriction of the market. `terms_changed` states the contract's mode. */
 export interface MarketRestricted {
   readonly kind: 'market_restricted'
   readonly mode: MarketMode
   /**
-   * `reverts`: two settlements in sequence reverted without a culprit. `mismatch`: a receipt differs. `fault`: a command about the market
-   * failed in the engine. `restore`: the database was restored from a backup. `operator`: the restriction is lifted.
+   * `reverts`: two consecutive settlements reverted without a culprit. `mismatch`: a receipt differs.
+   * `fault`: a command about the market failed in the engine. `restore`: the database was restored from a
+   * backup. `operator`: an operator lifted the restriction.
    */
   readonly why: 'reverts' | 'mismatch' | 'fault' | 'restore' | 'operator'
 }
@@ -22,27 +23,27 @@ export interface CalendarSet {
 
 export interface ImpactNotionalSet {
   readonly kind: 'impact_notional_set'
-  /** Null: by the rule. */
+  /** Null: the default impact notional applies. */
   readonly notional: Wei | null
 }
 
-/** The mark is held until every order that it triggers has been triggered; null: it moves again. */
+/** The mark is held until every order that it triggers has been triggered; null: released. */
 export interface MarkHeld {
   readonly kind: 'mark_held'
   readonly mark: Wei | null
 }
 
-/** Reservations are computed again at this taker rate. */
+/** Reservations are recomputed at this taker rate. */
 export interface ReservedFeeChanged {
   readonly kind: 'reserved_fee_changed'
   readonly fee: Wei
-  /** The account up to which that is done; null: for all. */
+  /** Last recomputed account; null: all accounts are done. */
   readonly after: number | null
 }
 
 /**
- * Orders that ended with rows up to `up_to`, and batches and actions that have not changed since, are durable for readers and final on the chain: states
- * no longer have them.
+ * States have dropped orders that ended with rows up to `up_to`, and batches and actions unchanged since.
+ * They are durable for readers and final on chain.
  */
 export interface EndedReleased {
   readonly kind: 'ended_released'

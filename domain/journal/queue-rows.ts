@@ -1,19 +1,21 @@
-/** Rows of a market's journal about its queue of actions, from queued to sent. What the chain did with them is in other rows. */
+/** Market journal rows about its action queue, from queued to sent. Other rows state the results on chain. */
 import type { SingleKind } from '../actions/action.ts'
 import type { StoredPayload } from '../actions/stored-action.ts'
 
-/** A single action is behind all others of the market. The parts of a batch are queued by its `batch_cleared` row. */
+/**
+ * A single action was added at the end of the market's queue. The `batch_cleared` row queues the parts of a batch.
+ */
 export interface ActionQueued {
   readonly kind: 'action_queued'
   readonly queue_no: number
   readonly action: SingleKind
   readonly payload: StoredPayload
-  /** Accounts whose positions it may change, ascending. */
+  /** Accounts with positions that the action may change, ascending. */
   readonly touches: readonly number[]
   readonly as_of: number
 }
 
-/** The action has its id, and the relayer and the nonce of its transaction. */
+/** The action got its id, and the relayer and nonce of its transaction. */
 export interface ActionNumbered {
   readonly kind: 'action_numbered'
   readonly queue_no: number
@@ -46,7 +48,7 @@ export interface ActionFailed {
   readonly reason: string
 }
 
-/** Actions wait to be signed again with new numbers, behind one that will not be mined. */
+/** Actions behind an action that will not be mined wait to be signed again with new numbers. */
 export interface QueueRestarted {
   readonly kind: 'queue_restarted'
   readonly requeued: readonly number[]
@@ -55,19 +57,24 @@ export interface QueueRestarted {
   readonly at: number
 }
 
-/** The contract has executed actions that this exchange has not sent: the next action follows its last id. */
+/**
+ * The contract executed actions that this exchange did not send; the next action follows the contract's last id.
+ */
 export interface ActionIdAdopted {
   readonly kind: 'action_id_adopted'
   readonly action_id: number
 }
 
-/** The chain has a batch that this exchange does not know: the contract accepts only batches with greater ids. */
+/** The chain has a batch that this exchange does not know; the contract accepts only greater batch ids. */
 export interface BatchIdAdopted {
   readonly kind: 'batch_id_adopted'
   readonly batch_id: number
 }
 
-/** The chain has mined the part of a queued action whose signature a restore has lost. The row `part_settled` follows. */
+/**
+ * The chain mined the part of a queued action after a restore had lost the action's signature. The row
+ * `part_settled` follows.
+ */
 export interface PartAdopted {
   readonly kind: 'part_adopted'
   readonly queue_no: number

@@ -1,20 +1,20 @@
 /**
- * Rows of the accounts' journal about commands with a `client_request_id`, from which a repeated command gets the same answer. Only the engine
- * writes them; the api stores the answers of its own transactions in a table.
+ * Accounts journal rows about commands with a `client_request_id`; a repeated command gets the stored answer.
+ * Only the engine writes these rows; the api stores the answers of its own transactions in a table.
  */
 import type { OrderStatus, StatusReason } from '../orders/order.ts'
 import type { Wei } from './wei.ts'
 
-/** Any JSON. */
+/** Any JSON value. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-/** A sequence in the journal of a market, or of the accounts (0). */
+/** A sequence in a market's journal, or in the accounts journal (0). */
 export interface StoredBookmark {
   readonly market_id: number
   readonly seq: number
 }
 
-/** An order when the command was decided: what changes after its acceptance. */
+/** State of an order when the command was decided: the fields that change after acceptance. */
 export interface StoredOrderState {
   readonly order_id: string
   readonly hash: string
@@ -46,9 +46,9 @@ export type StoredResult =
       readonly hash: string
       readonly read_after: StoredBookmark
     }
-  /** `refusal`: why, as the engine or the caller before it has stated it. */
+  /** `refusal`: reason stated by the engine or by the caller before it. */
   | { readonly kind: 'refused'; readonly refusal: Json }
-  /** `answer`: what the caller has found of an order that had been placed before and has ended. */
+  /** `answer`: the caller's result for an order that was placed before and has ended. */
   | { readonly kind: 'answered'; readonly answer: Json }
 
 export interface StoredBalance {
@@ -62,16 +62,19 @@ export interface RequestCompleted {
   readonly kind: 'request_completed'
   readonly user_id: number
   readonly client_request_id: string
-  /** Digest of the request, in hex: the same id with another digest is another command. */
+  /** Digest of the request in hex. The same id with a different digest is a different command. */
   readonly digest: string
-  /** One per item, in their order. */
+  /** One result per item, in item order. */
   readonly results: readonly StoredResult[]
   readonly balance: StoredBalance
   readonly read_after: StoredBookmark
   readonly at: number
 }
 
-/** Requests that were completed with rows up to `up_to` are durable for readers, or too old to be repeated: states no longer have them. */
+/**
+ * States have dropped the requests completed with rows up to `up_to`: readers have them durably, or they are
+ * too old to repeat.
+ */
 export interface RequestsReleased {
   readonly kind: 'requests_released'
   readonly up_to: number

@@ -1,6 +1,6 @@
-/** Rows of the accounts' journal about dead-man switches and the nonces of relayers. */
+/** Accounts rows about dead-man switches and relayer nonces. */
 
-/** An account has armed its switch, in place of one that was armed. Times in milliseconds. */
+/** An account armed its switch, replacing an armed switch. Times in milliseconds. */
 export interface SwitchArmed {
   readonly kind: 'switch_armed'
   readonly user_id: number
@@ -14,7 +14,7 @@ export interface SwitchDisarmed {
   readonly user_id: number
 }
 
-/** A connection to the live feed has armed its switch. Renewals, and with them the time at which it fires, are in no row. */
+/** A connection to the live feed armed its switch. No row states renewals or the resulting deadline. */
 export interface ConnectionSwitchArmed {
   readonly kind: 'connection_switch_armed'
   readonly connection_id: string
@@ -29,20 +29,22 @@ export interface ConnectionSwitchesDisarmed {
   readonly connections: readonly string[]
 }
 
-/** The switch of an account has fired, and when. */
+/** A fired switch of an account, with the time. */
 export interface FiredSwitch {
   readonly user_id: number
   readonly fired_at: number
 }
 
-/** Switches that were due are no longer armed. */
+/** Due switches were disarmed. */
 export interface SwitchesFired {
   readonly kind: 'switches_fired'
-  /** Orders that these accounts have placed until then are to be cancelled. */
+  /** Accounts with the times of their fired switches; orders placed until then must be cancelled. */
   readonly fired: readonly FiredSwitch[]
-  /** Accounts whose own switch was due. */
+  /** Accounts with a due account switch. */
   readonly accounts: readonly number[]
-  /** Connections whose switch was due. It fires nothing while another connection of the same credential is alive. */
+  /**
+   * Connections with a due switch. A switch fires nothing while another connection of the same credential is alive.
+   */
   readonly connections: readonly string[]
 }
 
@@ -52,7 +54,7 @@ export interface SwitchesCompleted {
   readonly fired: readonly FiredSwitch[]
 }
 
-/** A relayer's key signs for a lane, from this nonce on unless higher ones are assigned. */
+/** A relayer key signs for a lane, from this nonce on unless higher nonces are assigned. */
 export interface LaneRegistered {
   readonly kind: 'lane_registered'
   readonly relayer: string
@@ -61,7 +63,10 @@ export interface LaneRegistered {
   readonly next_nonce: number
 }
 
-/** Nonces of the relayer are assigned to transactions that are not actions of a market; `next_nonce` is the first free one after them. */
+/**
+ * Relayer nonces were assigned to transactions other than market actions. `next_nonce` is the first free
+ * nonce after them.
+ */
 export interface NoncesAssigned {
   readonly kind: 'nonces_assigned'
   readonly relayer: string

@@ -1,30 +1,35 @@
-/** Candles: of clearing prices from batches, of mark and oracle prices from publications. Pure folds; the indexer's tables hold their results. */
+/**
+ * Candles of clearing prices (from batches) and of mark and oracle prices (from publications).
+ * Pure folds; the indexer's tables store the results.
+ */
 import { type Millis, maxOf, minOf } from '../units.ts'
 import { INTERVALS, type Interval, intervalStart } from './interval.ts'
 
-/** What happened from `start` to the end of its interval. Prices are of one unit: ticks or wei. */
+/** Prices between `start` and the end of the interval. All prices have one unit: ticks or wei. */
 export interface Candle<Value extends number | bigint = bigint> {
   readonly start: number
   readonly open: Value
   readonly high: Value
   readonly low: Value
   readonly close: Value
-  /** Matched steps that were not voided; 0 in candles of published prices, like the other three. */
+  /**
+   * Matched steps without voided fills. This field and the next three are 0 in candles of published prices.
+   */
   readonly steps: number
-  /** The sum of price times steps, in ticks times steps. */
+  /** Sum of price × steps, in ticks × steps. */
   readonly turnover: bigint
-  /** Batches with matched steps that were not voided. */
+  /** Number of batches with matched steps, without voided batches. */
   readonly auctions: number
-  /** Their fills of both sides. */
+  /** Number of fills of these batches, both sides. */
   readonly fills: number
 }
 
-/** A candle of an answer; one without any price repeats the close before it. */
+/** A candle in a response. A candle without a price repeats the previous close. */
 export interface ShownCandle<Value extends number | bigint = bigint> extends Candle<Value> {
   readonly isGap: boolean
 }
 
-/** The candle of two consecutive stretches of time. */
+/** Joins the candles of two consecutive time spans. */
 export const joined = <Value extends number | bigint>(a: Candle<Value>, b: Candle<Value>): Candle<Value> => ({
   start: a.start,
   open: a.open,
@@ -37,7 +42,7 @@ export const joined = <Value extends number | bigint>(a: Candle<Value>, b: Candl
   fills: a.fills + b.fills,
 })
 
-/** Folds shorter candles, oldest first, into those of the interval. Intervals without any have none. */
+/** Folds shorter candles, oldest first, into candles of the interval. Empty intervals yield no candle. */
 export function toInterval<Value extends number | bigint>(
   candles: Iterable<Candle<Value>>,
   interval: Interval,
@@ -53,8 +58,9 @@ export function toInterval<Value extends number | bigint>(
 }
 
 /**
- * Every interval from `from` to `to`, oldest first. One without a candle repeats the close before it, with a volume of 0; before the first
- * close there is none. `previousClose` is the close before `from`, null if there is none.
+ * Every interval from `from` to `to`, oldest first.
+ * An interval without a candle repeats the previous close with volume 0; before the first close there is no
+ * candle. `previousClose`: the close before `from`, or null.
  */
 export function withGaps<Value extends number | bigint>(
   candles: readonly Candle<Value>[],
@@ -82,7 +88,7 @@ const emptyAt = <Value extends number | bigint>(start: number, price: Value): Ca
   ...{ steps: 0, turnover: 0n, auctions: 0, fills: 0 },
 })
 
-/** What a batch adds to its candle; null if none of it settles. */
+/** Contribution of a batch to its candle; null if no part of the batch settles. */
 export interface ClearedVolume {
   readonly at: number
   readonly price: number
@@ -90,7 +96,7 @@ export interface ClearedVolume {
   readonly fills: number
 }
 
-/** The candle of one batch, at the start of its minute. */
+/** Candle of one batch, at the start of its minute. */
 export const candleOfBatch = ({ at, price, steps, fills }: ClearedVolume): Candle<number> => ({
   ...{ start: intervalStart('1m', at), open: price, high: price, low: price, close: price },
   ...{ steps, turnover: BigInt(price) * BigInt(steps), auctions: 1, fills },

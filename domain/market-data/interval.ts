@@ -1,4 +1,4 @@
-/** The intervals of candles, and the lengths at which candles are stored. All times are in milliseconds of UTC. */
+/** Candle intervals, and the stored lengths of candles. All times are UTC milliseconds. */
 import type { Millis } from '../units.ts'
 
 const MINUTE = 60_000
@@ -16,7 +16,10 @@ export const INTERVALS = {
 
 export type Interval = keyof typeof INTERVALS
 
-/** The lengths of stored rows, ascending; each divides the next. An interval consists of at most 7 of the longest that divides it. */
+/**
+ * Lengths of stored rows, ascending; each divides the next.
+ * An interval consists of at most 7 rows of the longest length that divides it: a week is 7 days.
+ */
 export const SPANS = [MINUTE, 5 * MINUTE, 30 * MINUTE, 4 * HOUR, DAY] as const
 
 export type Span = (typeof SPANS)[number]
@@ -25,17 +28,20 @@ export type Span = (typeof SPANS)[number]
 export const spanOf = (interval: Interval): Span =>
   SPANS.findLast((span) => INTERVALS[interval] % span === 0) as Span
 
-/** Start of the stored row that contains the time. */
+/** Start of the stored row that contains `at`. */
 export const spanStart = (span: Span, at: number): number => at - (at % span)
 
-/** Start of the interval that contains the time. Weeks start on Monday, all others are counted from midnight. */
+/**
+ * Start of the interval that contains `at`. Weeks start on Monday; all other intervals are counted from
+ * midnight.
+ */
 export function intervalStart(interval: Interval, at: number): Millis {
   const length = INTERVALS[interval]
   const offset = interval === '1w' ? FIRST_MONDAY : 0
   return (Math.floor((at - offset) / length) * length + offset) as Millis
 }
 
-/** Start of the first interval that starts at the time or later. */
+/** First interval start at or after `at`. */
 export const nextIntervalStart = (interval: Interval, at: number): Millis => {
   const start = intervalStart(interval, at)
   return start === at ? start : ((start + INTERVALS[interval]) as Millis)

@@ -1,8 +1,8 @@
-/** The stored rows of which a stretch of time up to now consists. */
+/** The stored rows that cover a time span ending now. */
 import type { Span } from './interval.ts'
 import { SPANS } from './interval.ts'
 
-/** The rows of one length with a start in [`from`, `to`). */
+/** Rows of one length with a start in [`from`, `to`). */
 export interface SpanRange {
   readonly span: Span
   readonly from: number
@@ -13,8 +13,9 @@ export interface SpanRange {
 const END = Number.MAX_SAFE_INTEGER
 
 /**
- * The rows of the stretch from a start of a minute to now: the shortest first, each length up to the next start of a longer one. Rows that
- * began and have not ended contain nothing later than now, so the longest serves to the end.
+ * Rows that cover the span from the minute start `from` to now.
+ * Short rows come first; each length reaches up to the next start of a longer row. A row in progress contains
+ * nothing later than now, so rows of the longest length cover the end.
  */
 export function windowUntilNow(from: number): SpanRange[] {
   let next = from

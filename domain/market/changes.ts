@@ -1,6 +1,6 @@
 /**
- * A market's parameters and mode as its contract has them, with the changes that are announced: which of them are in force for an action as
- * of a time. Twin of `changed` in the contract's ActionLib and of the announcements in its ChangeLib.
+ * A market's on-chain parameters and mode with announced changes, and the changes in force at a given time.
+ * Twin of `changed` in ActionLib and of the announcements in ChangeLib.
  */
 import { type Closing, modeAt } from '../risk/ending.ts'
 import type { Millis } from '../units.ts'
@@ -9,7 +9,7 @@ import { isStricter, listedParameters, type MarketParameters, stricterOf } from 
 
 export interface ParametersChange {
   readonly parameters: MarketParameters
-  /** In force for actions with `asOf` at or after it. */
+  /** The change applies to actions with `asOf` at or after this time. */
   readonly activeFrom: Millis
 }
 
@@ -18,21 +18,21 @@ export interface ModeChange {
   readonly activeFrom: Millis
 }
 
-/** What the contract stores. A change that is due stays pending until an action stores it. */
+/** Terms that the contract stores. A due change stays pending until an action stores it. */
 export interface ChainTerms {
   readonly parameters: MarketParameters
   readonly mode: MarketMode
   readonly pending: {
     readonly parameters: ParametersChange | null
     readonly mode: ModeChange | null
-    /** The guardian's, which can only make the mode stricter. */
+    /** Restriction by the guardian, which can only make the mode stricter. */
     readonly restriction: ModeChange | null
   }
 }
 
 export const NO_CHANGES: ChainTerms['pending'] = { parameters: null, mode: null, restriction: null }
 
-/** Of a market that has just been listed. */
+/** Terms of a newly listed market. */
 export const listedTerms = (parameters: MarketParameters): ChainTerms => ({
   parameters,
   mode: 'open',
@@ -42,12 +42,16 @@ export const listedTerms = (parameters: MarketParameters): ChainTerms => ({
 const isDue = (change: { readonly activeFrom: Millis } | null, asOf: Millis): boolean =>
   change !== null && asOf >= change.activeFrom
 
-/** The terms after the changes that are due at `asOf`; the others stay pending. The same object if none is due. */
+/**
+ * Terms after the changes due at `asOf`; later changes stay pending. Returns the same object if no change is
+ * due.
+ */
 export function applyDue(terms: ChainTerms, asOf: Millis): ChainTerms {
   const { parameters, mode, restriction } = terms.pending
   const due = [parameters, mode, restriction].some((change) => isDue(change, asOf))
   if (!due) return terms
-  // A restriction drops a laxer mode that was announced before it. A laxer one that is pending was announced after it and replaces it.
+  // A restriction drops a laxer mode announced before it. A pending laxer mode was announced after the
+  // restriction and replaces it.
   const restricted = isDue(restriction, asOf)
     ? stricterOf(terms.mode, (restriction as ModeChange).mode)
     : terms.mode
@@ -69,7 +73,7 @@ export type TermsEvent =
   | { readonly kind: 'schedule_cancelled' }
   | { readonly kind: 'mode_scheduled'; readonly change: ModeChange }
   | { readonly kind: 'mode_restricted'; readonly change: ModeChange }
-  /** The changes that were due at `asOf` are stored. The event's parameters and mode are authoritative. */
+  /** Changes due at `asOf` are stored. The event's parameters and mode are authoritative. */
   | {
       readonly kind: 'changes_applied'
       readonly parameters: MarketParameters
@@ -77,7 +81,7 @@ export type TermsEvent =
       readonly asOf: Millis
     }
 
-/** The terms after the event. The contract has stored what was due before it, by an event of its own. */
+/** Terms after the event. The contract stored earlier due changes with an event of their own. */
 export function afterEvent(terms: ChainTerms, event: TermsEvent): ChainTerms {
   const { pending } = terms
   switch (event.kind) {
@@ -101,19 +105,22 @@ export function afterEvent(terms: ChainTerms, event: TermsEvent): ChainTerms {
 
 // ---------------------------------------------------------------------- in force
 
-/** A market's terms as they stand in the database. */
+/** Market terms as stored in the database. */
 export interface TermsState {
-  /** The exchange's own restriction, such as after a mismatch; the contract does not know it. */
+  /** The exchange's own restriction, for example after a mismatch. The contract does not store it. */
   readonly mode: MarketMode
   readonly chain: ChainTerms
   readonly closing: Closing
 }
 
-/** The mode in force: the stricter of the contract's and the exchange's own; settling from the close on. */
+/**
+ * Mode in force: the stricter of the contract's mode and the exchange's restriction; settling from the close
+ * on.
+ */
 export const modeInForce = ({ mode, chain, closing }: TermsState, asOf: Millis): MarketMode =>
   modeAt(stricterOf(mode, applyDue(chain, asOf).mode), closing, asOf)
 
-/** The specification with the parameters in force. The same object as long as they are those listed. */
+/** Specification with the parameters in force. Returns the same object while the listed parameters apply. */
 export function specAt(listed: MarketSpec, chain: ChainTerms, asOf: Millis): MarketSpec {
   const { reports: _, ...inForce } = applyDue(chain, asOf).parameters
   const { reports: __, ...before } = listedParameters(listed, null)
@@ -125,14 +132,14 @@ export function specAt(listed: MarketSpec, chain: ChainTerms, asOf: Millis): Mar
 
 // ---------------------------------------------------------------------- announced
 
-/** A change that is announced and not in force yet. */
+/** An announced change that is not in force yet. */
 export type UpcomingChange =
   | ({ readonly kind: 'parameters' } & ParametersChange)
   | ({ readonly kind: 'mode' } & ModeChange)
-  /** The market closes: its expiry, or the scheduled mode settling. */
+  /** The market closes: at its expiry, or at the scheduled mode settling. */
   | { readonly kind: 'wind_down'; readonly activeFrom: Millis }
 
-/** The announced changes that are not in force at `at`, the earliest first. */
+/** Announced changes that are not in force at `at`, earliest first. */
 export function upcomingChanges({ chain, closing }: TermsState, at: Millis): UpcomingChange[] {
   const { parameters, mode, restriction } = applyDue(chain, at).pending
   const modes = [mode, restriction].filter((change) => change !== null)

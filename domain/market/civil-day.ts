@@ -1,19 +1,19 @@
-/** Dates of the Gregorian calendar as counted days, without a clock or a time zone. */
+/** Gregorian dates as day numbers, without a clock or a time zone. */
 import type { Day } from '../units.ts'
 
 export interface CivilDate {
   readonly year: number
-  /** 1 to 12. */
+  /** Month from 1 to 12. */
   readonly month: number
   readonly day: number
 }
 
-/** 400 years. */
+/** Days of 400 years. */
 const DAYS_PER_ERA = 146_097
-/** From 0000-03-01 to 1970-01-01. */
+/** Days from 0000-03-01 to 1970-01-01. */
 const DAYS_BEFORE_1970 = 719_468
 
-/** Years are counted from March, so that a leap day is the last day of its year. */
+/** Day number of a date. Years start in March, so that a leap day is the last day of its year. */
 export function dayOf(year: number, month: number, day: number): Day {
   const yearFromMarch = month > 2 ? year : year - 1
   const era = Math.floor(yearFromMarch / 400)
@@ -52,7 +52,7 @@ export const weekdayOf = (day: Day): Weekday => ((((day + THURSDAY) % 7) + 7) % 
 
 export const plusDays = (day: Day, days: number): Day => (day + days) as Day
 
-/** The first such weekday of a month is number 1. */
+/** Day of the nth given weekday in a month; `nth` starts at 1. */
 export function nthWeekday(year: number, month: number, weekday: Weekday, nth: number): Day {
   const first = dayOf(year, month, 1)
   return plusDays(first, ((weekday - weekdayOf(first) + 7) % 7) + 7 * (nth - 1))
@@ -74,13 +74,13 @@ export function easterOf(year: number): Day {
 
 const two = (number: number): string => String(number).padStart(2, '0')
 
-/** As `YYYY-MM-DD`. */
+/** Formats a day as `YYYY-MM-DD`. */
 export function dayText(day: Day): string {
   const { year, month, day: dayOfMonth } = dateOf(day)
   return `${String(year).padStart(4, '0')}-${two(month)}-${two(dayOfMonth)}`
 }
 
-/** Null unless the text is an existing date, as `YYYY-MM-DD`. */
+/** Parses `YYYY-MM-DD`; null if the text is not an existing date. */
 export function parseDay(text: string): Day | null {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
   if (year === undefined) return null

@@ -1,40 +1,40 @@
 /**
- * Periods in which a market charges other rates than the highest that its contract allows, such as none. They are kept off the chain: the
- * operator chooses the rates of each batch below the highest.
+ * Fee periods: spans in which a market charges less than the highest rates of its contract.
+ * They are stored off chain, because the operator chooses each batch's rates up to the highest.
  */
 import { type Millis, minOf, type Rate } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 import type { FeeRates } from './fees.ts'
 import type { MarketSpec } from './market.ts'
 
-/** In force for batches with `asOf` from `from` up to, but not including, `until`; null: until further notice. */
+/** Applies to batches with `asOf` >= `from` and < `until`; null: until further notice. */
 export interface FeePeriod extends FeeRates {
   readonly from: Millis
   readonly until: Millis | null
 }
 
-/** Ascending, without overlap. */
+/** Periods, ascending and without overlap. */
 export type FeeSchedule = readonly FeePeriod[]
 
-/** A day, as for the other changes to the disadvantage of traders. A lower rate needs no notice. */
+/** One day, as for every other change to the disadvantage of traders. A lower rate needs no notice. */
 export const FEE_NOTICE = 86_400_000 as Millis
-/** Bounds what every auction reads. */
+/** Maximum number of periods; every auction reads all of them. */
 export const MAX_FEE_PERIODS = 16
 
 export const periodAt = (schedule: FeeSchedule, at: Millis): FeePeriod | null =>
   schedule.find(({ from, until }) => from <= at && (until === null || at < until)) ?? null
 
-/** The rates that a batch as of `at` charges: those of the period, and never more than the highest in force. */
+/** Rates that a batch charges at `at`: the rates of the period, capped at the highest in force. */
 export function chargedAt(highest: FeeRates, schedule: FeeSchedule, at: Millis): FeeRates {
   const { makerFee, takerFee } = periodAt(schedule, at) ?? highest
   return { makerFee: minOf(makerFee, highest.makerFee), takerFee: minOf(takerFee, highest.takerFee) }
 }
 
-/** The specification with the rates that a batch charges in place of the highest. */
+/** Specification with the charged rates in place of the highest rates. */
 export const chargingSpec = (spec: MarketSpec, schedule: FeeSchedule, at: Millis): MarketSpec =>
   schedule.length === 0 ? spec : { ...spec, ...chargedAt(spec, schedule, at) }
 
-/** What an operator asks for: rates for a span of time; null ends the periods in it. */
+/** An operator's request: rates for a span of time; null removes the periods in the span. */
 export interface FeeChange {
   readonly rates: FeeRates | null
   readonly from: Millis
@@ -44,16 +44,19 @@ export interface FeeChange {
 export type FeeRefusal =
   | { readonly code: 'SPAN_EMPTY'; readonly from: Millis; readonly until: Millis }
   | { readonly code: 'FROM_PAST'; readonly earliest: Millis }
-  /** A rate is above the highest, negative, or no multiple of a millionth. */
+  /** A rate is above the highest, negative, or not a multiple of one millionth. */
   | { readonly code: 'RATE_INVALID'; readonly field: keyof FeeRates; readonly highest: Rate }
-  /** Some rate would rise with less notice than a day. */
+  /** A rate would rise with less than a day's notice. */
   | { readonly code: 'NOTICE_TOO_SHORT'; readonly field: keyof FeeRates; readonly earliest: Millis }
   | { readonly code: 'TOO_MANY_PERIODS'; readonly most: number }
 
 const MILLIONTH = 10n ** 12n
 const FIELDS = ['makerFee', 'takerFee'] as const
 
-/** The schedule with the change, announced at `now`, or why it is rejected. Replaces what overlaps, and drops periods that are over. */
+/**
+ * The schedule after a change announced at `now`, or why the change is rejected.
+ * The change replaces overlapping periods, and past periods are dropped.
+ */
 export function changeFees(
   highest: FeeRates,
   schedule: FeeSchedule,
@@ -83,7 +86,7 @@ export function changeFees(
 const isValidRate = (rate: Rate, highest: Rate): boolean =>
   rate >= 0n && rate <= highest && rate % MILLIONTH === 0n
 
-/** What is left of the period outside a span: at most a part before and a part behind it. */
+/** Parts of the period outside a span: at most one before it and one after it. */
 function outside(period: FeePeriod, span: Pick<FeeChange, 'from' | 'until'>): FeePeriod[] {
   const ends = period.until ?? Number.POSITIVE_INFINITY
   const spanEnds = span.until ?? Number.POSITIVE_INFINITY
@@ -93,13 +96,13 @@ function outside(period: FeePeriod, span: Pick<FeeChange, 'from' | 'until'>): Fe
   return [...before, ...behind]
 }
 
-/** Rates are constant between these times. */
+/** Start and end times of all periods; rates are constant between two of these times. */
 function edgesBefore(schedules: readonly FeeSchedule[], now: Millis, end: Millis): Millis[] {
   const edges = schedules.flat().flatMap(({ from, until }) => (until === null ? [from] : [from, until]))
   return [now, ...edges.filter((at) => at > now && at < end)]
 }
 
-/** The next time after `at` from which other rates are charged; null if none is announced. */
+/** Next time after `at` at which the charged rates change; null if no change is announced. */
 export function nextFeeChange(
   highest: FeeRates,
   schedule: FeeSchedule,

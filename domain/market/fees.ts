@@ -1,6 +1,6 @@
 /**
- * Computes the fees of fills and the fee allowance of orders. The listing rules make every fee whole wei per
- * step, so the fees of parts add up to the fee of the whole.
+ * Computes the fees of fills and the fee allowance of orders.
+ * The listing rules make every fee whole wei per step, so the fees of parts add up to the fee of the whole fill.
  */
 
 import type { Side } from '../orders/order.ts'
@@ -16,13 +16,13 @@ import {
 } from '../units.ts'
 import { type MarketSpec, notionalAt, priceOf, quantityOf } from './market.ts'
 
-/** The two rates of one batch: at most the market's schedule, 0 while fees are off. */
+/** Maker and taker rate of one batch: at most the market's schedule, 0 while fees are off. */
 export interface FeeRates {
   readonly makerFee: Rate
   readonly takerFee: Rate
 }
 
-/** Steps of one order's fill at either rate. */
+/** Steps of one order's fill at each rate. */
 export interface FeeShares {
   readonly maker: Steps
   readonly taker: Steps
@@ -30,7 +30,7 @@ export interface FeeShares {
 
 /**
  * p(1-p) × coefficient × quantity in wei, rounded down at 18 decimals after each step, as the contract with
- * traders defines it.
+ * traders specifies.
  */
 function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Rate): Quote {
   const p = priceOf(spec, price)
@@ -40,8 +40,8 @@ function binaryFee(spec: MarketSpec, price: Ticks, steps: Steps, coefficient: Ra
 }
 
 /**
- * Fee in wei of `steps` at `price` ticks under one rate. Perpetual and future: notional × rate, rounded up
- * (exact on a listed market). Binary: see `binaryFee`, rounded down.
+ * Fee in wei of `steps` at `price` ticks under one rate.
+ * Perpetual and future: notional × rate, rounded up (exact on a listed market). Binary: `binaryFee`, rounded down.
  */
 export function feeOf(spec: MarketSpec, price: Ticks, steps: Steps, rate: Rate): Quote {
   if (rate === 0n || steps === 0) return 0n as Quote
@@ -54,7 +54,7 @@ export const fillFee = (spec: MarketSpec, price: Ticks, shares: FeeShares, rates
   (feeOf(spec, price, shares.maker, rates.makerFee) +
     feeOf(spec, price, shares.taker, rates.takerFee)) as Quote
 
-/** Fees of one pair: each side pays its own rate. */
+/** Fees of one pair: each side pays its rate. */
 export function pairFees(
   spec: MarketSpec,
   pair: { readonly price: Ticks; readonly steps: Steps; readonly makerSide: Side },
@@ -65,22 +65,19 @@ export function pairFees(
   return pair.makerSide === 'LONG' ? { long: maker, short: taker } : { long: taker, short: maker }
 }
 
-/**
- * The fee of a close is paid from its proceeds and is capped by them, so that a fee cannot keep an account
- * from closing.
- */
+/** Closing fee, capped at the close proceeds so that a fee never prevents a close. */
 export const closingFee = (fee: Quote, proceeds: Quote): Quote => (fee < proceeds ? fee : proceeds)
 
-/** The price × 1e18 of the largest fee per unit of a binary market: p(1-p) is largest at 0.50. */
+/** Price × 1e18 with the largest fee in a binary market: p(1-p) peaks at 0.50. */
 const HIGHEST_BINARY_FEE_PRICE = (ONE / 2n) as Price
 
-/** The price × 1e18 at which the fee allowance of an order reserved at `price` ticks is computed. */
+/** Price × 1e18 of the fee allowance for an order reserved at `price` ticks. */
 export const feeAllowancePrice = (spec: MarketSpec, price: Ticks): Price =>
   spec.kind === 'binary_future' ? HIGHEST_BINARY_FEE_PRICE : priceOf(spec, price)
 
 /**
- * Wei per step that are reserved for the fee of an opening fill at `price` or better, at the scheduled taker
- * rate, rounded up. Binary: at price 0.50, where the fee is largest, for every `price`.
+ * Wei per step reserved for the fee of an opening fill at `price` or better, at the scheduled taker rate, rounded up.
+ * Binary: computed at price 0.50 for every `price`, because the fee peaks there.
  */
 export function feeAllowancePerStep(spec: MarketSpec, price: Ticks): Quote {
   if (spec.kind !== 'binary_future') return feeOf(spec, price, 1 as Steps, spec.takerFee)

@@ -1,4 +1,4 @@
-/** What a market applies as of a time: its specification with the parameters, the mode and the fees in force. */
+/** Terms that a market applies at a given time: specification with parameters, mode and fees in force. */
 import type { ReportRules } from '../prices/report.ts'
 import type { Millis, Rate } from '../units.ts'
 import { applyDue, modeInForce, specAt, type TermsState } from './changes.ts'
@@ -6,25 +6,29 @@ import { chargingSpec, type FeeSchedule } from './fee-periods.ts'
 import type { MarketMode, MarketSpec } from './market.ts'
 import type { ReportLimits } from './parameters.ts'
 
-/** A market's changing terms as they stand in the database. */
+/** Changing terms of a market, as stored in the database. */
 export interface MarketTerms extends TermsState {
   readonly fees: FeeSchedule
   /**
-   * The taker rate at which the market's reservations are computed. All of them are computed again before a batch applies another highest
-   * rate, so that a reservation is always a function of the order and of this rate.
+   * Taker rate of the market's reservations.
+   * Before a batch applies another highest rate, all reservations are recomputed. A reservation therefore
+   * depends only on the order and this rate.
    */
   readonly reservedFee: Rate
 }
 
 export interface TermsInForce {
-  /** With the highest fee rates. */
+  /** Specification with the highest fee rates. */
   readonly spec: MarketSpec
-  /** With the taker rate at which reservations are computed: for every rule that computes or compares one. */
+  /**
+   * Specification with the taker rate of reservations, for every rule that computes or compares a
+   * reservation.
+   */
   readonly reserving: MarketSpec
-  /** With the rates that a batch charges. */
+  /** Specification with the rates that a batch charges. */
   readonly charging: MarketSpec
   readonly mode: MarketMode
-  /** Null if only the contract has them. */
+  /** Report limits; null if only the contract stores them. */
   readonly reports: ReportLimits | null
 }
 
@@ -42,18 +46,18 @@ export function termsAt(listed: MarketSpec, terms: MarketTerms, asOf: Millis): T
 export const reservingSpec = (spec: MarketSpec, reservedFee: Rate): MarketSpec =>
   spec.takerFee === reservedFee ? spec : { ...spec, takerFee: reservedFee }
 
-/** The rules for reports with these limits. */
+/** Report rules with these limits. */
 export const reportRulesFor = (
   { kind, tick }: Pick<MarketSpec, 'kind' | 'tick'>,
   limits: ReportLimits,
 ): ReportRules => ({ ...limits, kind, tick })
 
-/** The rules for reports in force. `fetched`: of the contract, as long as the database does not have them. */
+/** Report rules in force. `fetched`: rules read from the contract, used while the database has none. */
 export const reportRulesOf = (
   { reports, spec }: TermsInForce,
   fetched: ReportRules | null,
 ): ReportRules | null => (reports === null ? fetched : reportRulesFor(spec, reports))
 
-/** Equal for terms under which the same orders clear in the same way. */
+/** Key of terms. Terms with equal keys clear the same orders in the same way. */
 export const keyOfTerms = ({ charging, mode, reports }: TermsInForce): string =>
   [mode, ...Object.values(charging), ...Object.values(reports ?? {})].join()

@@ -1,6 +1,6 @@
 /**
- * The parameters of a market (grid, limits, risk, fees) and the listing rules that they satisfy. Mirrors the
- * parameters of the market's contract.
+ * Market parameters (grid, limits, risk, fees) and the listing rules that they satisfy.
+ * The fields mirror the parameters of the market contract.
  */
 import {
   type Address,
@@ -18,8 +18,9 @@ import {
 export type MarketKind = 'perpetual' | 'future' | 'binary_future'
 
 /**
- * `open`: everything is allowed. `cancel_only`: no placement, and no batches but those of liquidations. `halted`: neither, nor liquidations.
- * `settling`, `settled`: the market has ended.
+ * `open`: every command is allowed. `cancel_only`: placements and ordinary batches stop; liquidation batches
+ * run.
+ * `halted`: liquidation batches stop as well. `settling`, `settled`: the market has ended.
  */
 export type MarketMode = 'open' | 'cancel_only' | 'halted' | 'settling' | 'settled'
 
@@ -27,7 +28,7 @@ export interface MarketSpec {
   readonly marketId: MarketId
   readonly symbol: string
   readonly kind: MarketKind
-  /** The market's IsolatedTrader: verifying contract of the signing domain. */
+  /** IsolatedTrader contract of the market; the verifying contract of its signing domain. */
   readonly trader: Address
   readonly chainId: bigint
   readonly tick: Price
@@ -39,29 +40,29 @@ export interface MarketSpec {
   /** Initial and maintenance margin requirement, fractions of notional at the oracle price. */
   readonly imr: Rate
   readonly mmr: Rate
-  /** Width of the price band above and below the oracle price, fractions of it. */
+  /** Width of the price band above and below the oracle price, as fractions of the oracle price. */
   readonly mtbLong: Rate
   readonly mtbShort: Rate
-  /** Fractions of notional, or the coefficients of the binary formula; 0 while fees are off. */
+  /** Fractions of notional, or coefficients of the binary fee formula; 0 while fees are off. */
   readonly makerFee: Rate
   readonly takerFee: Rate
   /**
    * Largest absolute funding rate, a fraction of the oracle price per hour; 0 if the market has no funding.
    */
   readonly fundingCap: Rate
-  /** Whether funding accrues only during the session of the underlying. */
+  /** True: funding accrues only during the sessions of the underlying. */
   readonly fundingSession: boolean
   /** Bounds of a final price; both 0 for a perpetual, 0 and 1 for a binary market. */
   readonly finalLow: Price
   readonly finalHigh: Price
-  /** The listed expiry; 0 for a perpetual. No batch has an `asOf` at or after it. */
+  /** Listed expiry; 0 for a perpetual. Every batch has an `asOf` before the expiry. */
   readonly expiresAt: Millis
-  /** Time from the first final report in which another report can replace it. */
+  /** Time after the first final report during which another report can replace it. */
   readonly disputeWindow: Millis
 }
 
 /**
- * Wei of one tick of price on one step of quantity. Whole by the listing rule, so a notional never rounds.
+ * Wei of one price tick on one quantity step. The listing rules make it whole, so a notional never rounds.
  */
 export const tickStepValue = (spec: MarketSpec): Quote => ((spec.tick * spec.step) / ONE) as Quote
 
@@ -73,7 +74,7 @@ export const priceOf = (spec: MarketSpec, ticks: Ticks): Price => (BigInt(ticks)
 export const quantityOf = (spec: MarketSpec, steps: Steps): Quantity =>
   (BigInt(steps) * spec.step) as Quantity
 
-/** Price 1 in ticks: the upper end of a binary market. The tick divides 1 by the listing rule. */
+/** Price 1 in ticks: the upper end of a binary market. By the listing rules, the tick divides 1. */
 export const oneInTicks = (spec: MarketSpec): Ticks => Number(ONE / spec.tick) as Ticks
 
 /** The settlement record stores prices in 40 bits. */
@@ -84,57 +85,56 @@ export const highestPrice = (spec: MarketSpec): Ticks =>
   spec.kind === 'binary_future' ? ((oneInTicks(spec) - 1) as Ticks) : MAX_TICKS
 
 /**
- * Why a market cannot be listed. Closed list; the contract's ListingLib checks the same rules on its
- * parameters.
+ * Reasons why a market cannot be listed. The list is closed; ListingLib in the contract checks the same
+ * rules.
  */
 export type ListingRefusal =
-  /** tick × step × 1e-6 is not whole wei; binary: see `isBinaryGrid`. */
+  /** tick × step × 1e-6 is not whole wei; for a binary market, see `isBinaryGrid`. */
   | 'GRID'
   /** A rate is not a multiple of 1e-6, or negative. */
   | 'RATE_GRID'
-  /** Not 1 <= minPrice <= the highest price. */
+  /** Minimum price is below 1 tick or above the highest price. */
   | 'MIN_PRICE'
-  /** Not 1 <= minQuantity <= maxQuantity <= 2^33 steps. */
+  /** The bounds violate 1 <= minQuantity <= maxQuantity <= 2^33 steps. */
   | 'QUANTITY_BOUNDS'
-  /** Not a whole number from 1 to 127. */
+  /** Maximum leverage is not a whole number from 1 to 127. */
   | 'MAX_LEVERAGE'
   /**
-   * Not 0 < MMR and MMR + 0.75 points <= IMR. With a smaller spread the liquidation buffer would include
-   * positions that have just opened.
+   * MMR is not positive, or IMR is below MMR + 0.75 points.
+   * With a smaller spread the liquidation buffer would include positions that have just opened.
    */
   | 'MARGIN_SPREAD'
-  /** IMR × maxLeverage above 1: an order at the highest leverage could not open at the oracle price. */
+  /** IMR × maxLeverage is above 1: an order at maximum leverage could not open at the oracle price. */
   | 'MARGIN_LEVERAGE'
-  /** Not mtbShort < 1 and mtbLong <= 1. */
+  /** The band violates mtbShort < 1 or mtbLong <= 1. */
   | 'BAND_WIDTH'
-  /** Not maker <= taker <= 5 %: the fee allowance is computed at the taker rate. */
+  /** The rates violate maker <= taker <= 5 %. The fee allowance is computed at the taker rate. */
   | 'FEES'
-  /** A cap above 4 % per hour, or funding in a market that is not perpetual. */
+  /** The funding cap exceeds 4 % per hour, or a market other than a perpetual has funding. */
   | 'FUNDING'
-  /** Not low < high, 0 and 1 for a binary market, 0 and 0 for a perpetual. */
+  /** The bounds violate low < high, or are not 0 and 1 (binary), or are not 0 and 0 (perpetual). */
   | 'FINAL_PRICE'
-  /** No expiry, or an expiry of a perpetual. */
+  /** A dated market has no expiry, or a perpetual has an expiry. */
   | 'EXPIRY'
-  /** Not 1 s <= dispute window <= 14 days. */
+  /** The dispute window is not from 1 s to 14 days. */
   | 'DISPUTE_WINDOW'
 
-/** Order sizes stay at or below this many steps, so that sums over a whole book are safe integers. */
+/** Largest order size in steps. Sums over a whole book stay safe integers. */
 export const MAX_ORDER_STEPS = (2 ** 33) as Steps
 /** The packed position has 7 bits for the leverage. */
 export const MAX_LEVERAGE = 127
 
 const MILLIONTH = 10n ** 12n
 const MIN_MARGIN_SPREAD = 7_500n * MILLIONTH
-/** On a production chain the contract demands a day. */
+/** The contract requires a day on a production chain. */
 const MIN_DISPUTE_WINDOW = 1_000
 const MAX_DISPUTE_WINDOW = 1_209_600_000
 const MAX_FEE = 50_000n * MILLIONTH
 const MAX_FUNDING_CAP = 40_000n * MILLIONTH
 
 /**
- * The tick divides 1 and is a multiple of 1e-6, so that p(1-p) has whole millionths at 18 decimals and p(1-p)
- * × coefficient does not round. tick² × step × 1e-6 is whole wei, so that the product with the quantity does
- * not round either.
+ * p(1-p) × coefficient does not round, because the tick divides 1 and is a multiple of 1e-6.
+ * Its product with the quantity does not round, because tick² × step × 1e-6 is whole wei.
  */
 const isBinaryGrid = ({ tick, step }: MarketSpec): boolean =>
   tick < ONE && ONE % tick === 0n && tick % MILLIONTH === 0n && (tick * tick * step) % 10n ** 42n === 0n

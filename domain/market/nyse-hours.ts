@@ -1,7 +1,6 @@
 /**
- * The regular hours of the New York Stock Exchange by rule: its holidays and early closes since 2022, when
- * Juneteenth became a holiday. A closure that no rule predicts is an exception of the calendar
- * (`trading-calendar.ts`).
+ * Regular hours of the New York Stock Exchange since 2022: holidays and early closes by rule.
+ * Other closures are exceptions of the calendar (`trading-calendar.ts`).
  */
 import type { Day } from '../units.ts'
 import {
@@ -30,7 +29,7 @@ export const EARLY_CLOSE: Hours = { opens: REGULAR_HOURS.opens, closes: 13 * 60 
 
 const FIRST_JUNETEENTH = 2022
 
-/** A holiday on a Saturday closes the Friday before, one on a Sunday the Monday after. */
+/** A holiday on a Saturday closes the exchange on Friday, a holiday on a Sunday on Monday. */
 function observed(holiday: Day): Day {
   const weekday = weekdayOf(holiday)
   if (weekday === SATURDAY) return plusDays(holiday, -1)
@@ -38,8 +37,9 @@ function observed(holiday: Day): Day {
 }
 
 /**
- * The dates on which the holidays of a year close the exchange. Only those within the year count: a New
- * Year's Day on a Saturday does not close the Friday before, which is the last day of an accounting year.
+ * Dates in a year on which holidays close the exchange.
+ * Dates outside the year do not count: a New Year's Day on a Saturday does not close the Friday before, which
+ * is the last day of an accounting year.
  */
 const holidaysOf = (year: number): readonly Day[] => [
   observed(dayOf(year, 1, 1)),
@@ -58,7 +58,7 @@ const holidaysOf = (year: number): readonly Day[] => [
 
 const thanksgivingOf = (year: number): Day => nthWeekday(year, 11, THURSDAY, 4)
 
-/** Days that close early if they are trading days. */
+/** Dates that close early if they are trading days. */
 const shortDaysOf = (year: number): readonly Day[] => [
   dayOf(year, 7, 3),
   plusDays(thanksgivingOf(year), 1),

@@ -1,4 +1,6 @@
-/** The rules that a market's parameters satisfy, with the values that would be valid. Twin of `requireParameters` in the contract's ListingLib. */
+/**
+ * Rules for a market's parameters, with the valid values. Twin of `requireParameters` in the contract's ListingLib.
+ */
 import { mulDivUp, toDecimal } from '../units.ts'
 import { MAX_LEVERAGE, type MarketKind } from './market.ts'
 import type { MarketParameters } from './parameters.ts'
@@ -48,7 +50,9 @@ const refusalOf = ({ field, value, low, high }: Rule): ParameterRefusal =>
     ? { field, received: String(value), valid: `a whole number from ${low} to ${high}` }
     : { field, received: shown(value), valid: between(low as bigint, high as bigint) }
 
-/** Every rule that the parameters violate, each with what would be valid beside the other values. */
+/**
+ * Every rule that the parameters violate, each with the values that are valid beside the other parameters.
+ */
 export function parameterRefusals(
   parameters: MarketParameters,
   kind: MarketKind,
@@ -76,7 +80,7 @@ const fractionsOf = (p: MarketParameters): (readonly [ParameterField, bigint])[]
   ['fundingCap', p.fundingCap],
 ]
 
-/** Base and slope of a binary market add up to 1 within `MAX_BINARY_GAP`. */
+/** Lowest slope of a binary market, so that base and slope sum to 1 within `MAX_BINARY_GAP`. */
 const lowestSlope = (kind: MarketKind, moveBase: bigint): bigint =>
   kind === 'binary_future' && moveBase < MILLION ? mulDivUp(MILLION - moveBase, 1n, MAX_BINARY_GAP) : 0n
 

@@ -1,11 +1,11 @@
 /**
- * The parameters of a market that can change, apart from its grid. The chain announces each change, and applies it from the first action
- * at its time on.
+ * Changeable parameters of a market; its grid is fixed.
+ * The chain announces each change, and applies it from the first action at or after its time.
  */
 import type { ReportRules } from '../prices/report.ts'
 import type { MarketMode, MarketSpec } from './market.ts'
 
-/** Bounds of a market's reports, in the units of the contract. */
+/** Bounds of a market's reports, in contract units. */
 export type ReportLimits = Omit<ReportRules, 'kind' | 'tick'>
 
 type ChangingTerm =
@@ -19,7 +19,10 @@ type ChangingTerm =
   | 'maxLeverage'
 
 export interface MarketParameters extends Pick<MarketSpec, ChangingTerm> {
-  /** Null for a market that was listed without them and has not changed its parameters since: its contract has them. */
+  /**
+   * Null if the market was listed without limits and its parameters never changed: only its contract stores
+   * them.
+   */
   readonly reports: ReportLimits | null
 }
 
@@ -36,7 +39,7 @@ export const listedParameters = (spec: MarketSpec, reports: ReportLimits | null)
   reports,
 })
 
-/** The modes, each stricter than the one before it. */
+/** Market modes, from the laxest to the strictest. */
 export const MARKET_MODES: readonly MarketMode[] = ['open', 'cancel_only', 'halted', 'settling', 'settled']
 
 export const isStricter = (mode: MarketMode, than: MarketMode): boolean =>

@@ -1,13 +1,13 @@
 /**
- * The width of a market's price protection: how far from the reference price its market orders may fill. It is
- * kept off the chain. A change is announced a day ahead.
+ * Width of a market's price protection: how far from the reference price its market orders may fill.
+ * The width is stored off chain. A change is announced one day ahead.
  */
 import { type Millis, ONE, type Rate } from '../units.ts'
 import type { MarketKind } from './market.ts'
 
 type WidthByKind = { readonly [Kind in MarketKind]: Rate }
 
-/** The width with which a market starts: a share of the price, or a distance from it in a binary future. */
+/** Initial width: a fraction of the price, or an absolute distance for a binary future. */
 export const DEFAULT_PRICE_PROTECTION: WidthByKind = {
   perpetual: (ONE / 100n) as Rate,
   future: (ONE / 50n) as Rate,
@@ -15,9 +15,10 @@ export const DEFAULT_PRICE_PROTECTION: WidthByKind = {
 }
 
 /**
- * The largest width that still protects. With 10 % a market order may fill up to 1.1² - 1 = 21 % from the best
- * quote, and the widest bands are 20 %. In a binary future no distance above 0.25 ever applies, because it is
- * at most half of the way to 0 and to 1.
+ * The largest width that still protects.
+ * With 10 % a market order may fill up to 1.1² - 1 = 21 % from the best quote, and the widest bands are 20 %.
+ * In a binary future no distance above 0.25 applies, because the distance is at most half of the way to 0 and
+ * to 1.
  */
 export const MAX_PRICE_PROTECTION: WidthByKind = {
   perpetual: (ONE / 10n) as Rate,
@@ -28,16 +29,19 @@ export const MAX_PRICE_PROTECTION: WidthByKind = {
 export const isPriceProtection = (kind: MarketKind, width: bigint): width is Rate =>
   width > 0n && width <= MAX_PRICE_PROTECTION[kind]
 
-/** A day, so that traders and their programs can adapt. */
+/** One day, so that traders and their programs can adapt. */
 export const PROTECTION_NOTICE = 86_400_000 as Millis
 
 export interface ProtectionSchedule {
   readonly inForce: Rate
-  /** The announced width, in force from `at` on. */
+  /** Announced width and the time from which it applies. */
   readonly next: { readonly width: Rate; readonly at: Millis } | null
 }
 
-/** The schedule as it stands at a time. An auction applies the width in force at its `asOf`. */
+/**
+ * The schedule at `at`, with a due announcement put in force. An auction applies the width in force at its
+ * `asOf`.
+ */
 export const scheduleAt = (schedule: ProtectionSchedule, at: Millis): ProtectionSchedule =>
   schedule.next !== null && schedule.next.at <= at ? { inForce: schedule.next.width, next: null } : schedule
 

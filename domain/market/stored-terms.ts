@@ -1,4 +1,4 @@
-/** Terms of a market as JSON: amounts are decimal strings. */
+/** Market terms as JSON: amounts are decimal strings. */
 import type { Millis, Rate } from '../units.ts'
 import { type ChainTerms, listedTerms, type ModeChange } from './changes.ts'
 import type { MarketMode, MarketSpec } from './market.ts'
@@ -77,7 +77,7 @@ export function toStoredTerms({ parameters, mode, pending }: ChainTerms): Stored
   }
 }
 
-/** `stored` is null as long as the market's parameters and mode are those with which it was listed. */
+/** Parses stored terms. `stored` is null while the listed parameters and mode apply. */
 export function fromStoredTerms(stored: StoredTerms | null, listed: MarketSpec): ChainTerms {
   if (stored === null) return listedTerms(listedParameters(listed, null))
   const { parameters, mode, pending } = stored

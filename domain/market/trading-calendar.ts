@@ -1,6 +1,6 @@
 /**
- * Trading sessions: when the exchange of a market's underlying is open. Funding of a market with a calendar
- * accrues only in them, and its index feed repeats the last regular price outside of them.
+ * Trading sessions: the times at which the underlying's exchange is open.
+ * Funding accrues only during sessions; between sessions the index feed repeats the last regular price.
  */
 import { type Day, type Millis, maxOf, minOf } from '../units.ts'
 import { plusDays } from './civil-day.ts'
@@ -10,19 +10,16 @@ import { type Hours, nyseHours, REGULAR_HOURS } from './nyse-hours.ts'
 export const CALENDAR_NAMES = ['NYSE', 'ALWAYS_OPEN'] as const
 export type CalendarName = (typeof CALENDAR_NAMES)[number]
 
-/** Converts New York time, as a date and minutes after its midnight, to the time in milliseconds. */
+/** Converts a New York date and the minutes after its midnight to Unix milliseconds. */
 export type LocalTime = (day: Day, minute: number) => Millis
 
-/** A date whose hours differ from the rules. Operators edit them; null: closed all day. */
+/** Exceptional hours of one date, edited by operators; null: closed all day. */
 export interface CalendarException {
   readonly day: Day
   readonly hours: Hours | null
 }
 
-/**
- * An exception shortens a session or moves it within the regular hours, so no session is longer than 6.5
- * hours.
- */
+/** An exception shortens a session or moves it within the regular hours, so no session exceeds 6.5 hours. */
 export const areExceptionHours = ({ opens, closes }: Hours): boolean =>
   Number.isInteger(opens) &&
   Number.isInteger(closes) &&
@@ -57,20 +54,18 @@ export interface TradingSession {
 
 export interface SessionState {
   readonly isOpen: boolean
-  /** Begin of the running session; 0 outside a session, and of one that never began. */
+  /** Start of the running session; 0 outside a session, and for a session without a start. */
   readonly opensAt: Millis
-  /** End of the running session; 0 outside a session. The price of the session feed. */
+  /** End of the running session; 0 outside a session. This is the value of the session feed. */
   readonly endsAt: Millis
   /** The next opening or closing; null if none is known. */
   readonly nextChangeAt: Millis | null
 }
 
-/** The end of a session that never ends: 10000-01-01, which every clock and format can represent. */
+/** End of an unlimited session: 10000-01-01, which every clock and format can represent. */
 const NEVER = 253_402_300_800_000 as Millis
 const MILLIS_PER_DAY = 86_400_000
-/**
- * How far the next session is searched. The longest closure of the exchange so far took four months, in 1914.
- */
+/** How many days ahead the next session is searched. The longest closure so far took four months, in 1914. */
 const SEARCH_DAYS = 400
 
 const CLOSED: SessionState = { isOpen: false, opensAt: 0 as Millis, endsAt: 0 as Millis, nextChangeAt: null }
@@ -87,8 +82,8 @@ export function sessionAt(calendar: TradingCalendar, at: Millis): SessionState {
 }
 
 /**
- * The sessions between two times, ascending and without overlap; the first and the last are cut to the
- * interval.
+ * Sessions between two times, ascending and without overlap. The first and the last session are clipped to
+ * the interval.
  */
 export function sessionsBetween(calendar: TradingCalendar, from: Millis, to: Millis): TradingSession[] {
   if (from >= to) return []
@@ -99,13 +94,13 @@ export function sessionsBetween(calendar: TradingCalendar, from: Millis, to: Mil
     .map(({ opensAt, closesAt }) => ({ opensAt: maxOf(opensAt, from), closesAt: minOf(closesAt, to) }))
 }
 
-/** Yields the sessions that end after `at`, ascending, up to those of the given number of days later. */
+/** Yields sessions that end after `at`, ascending, until `at` plus the given number of days. */
 function* sessionsAfter(
   calendar: Extract<TradingCalendar, { name: 'NYSE' }>,
   at: Millis,
   days: number,
 ): Generator<TradingSession> {
-  // New York's date is the date in UTC or the day before.
+  // The New York date is the UTC date or the day before.
   const first = plusDays(Math.floor(at / MILLIS_PER_DAY) as Day, -1)
   for (let day = first; day <= first + days + 1; day = plusDays(day, 1)) {
     const hours = calendar.exceptions.has(day) ? calendar.exceptions.get(day) : nyseHours(day)

@@ -1,6 +1,5 @@
 /**
- * Decides whether an order may be accepted at placement, from the market, the account, the oracle price and
- * the time.
+ * Decides whether an order may be accepted at placement, from the market, the account, the oracle price and the time.
  */
 import { type Band, priceBand } from '../market/band.ts'
 import { type MarketMode, type MarketSpec, notionalAt, priceOf, quantityOf } from '../market/market.ts'
@@ -28,7 +27,7 @@ import { isConditional, isExpired, isMarketType, type Order } from './order.ts'
 import type { OrderRefusal } from './order-request.ts'
 import { type Reservable, reducingCapacity, reservationPerStep, reservedPriceOf } from './reservation.ts'
 
-/** Codes of `admit`, in the order of its checks. Closed list. */
+/** Codes of `admit`, in check order. The list is closed. */
 export type AdmissionCode =
   | 'MARKET_NOT_OPEN'
   | 'MARKET_ENDED'
@@ -44,7 +43,7 @@ export type AdmissionCode =
 
 type Refusal = OrderRefusal<AdmissionCode>
 
-/** The most open and waiting orders that one account may have in one market. */
+/** Maximum open and waiting orders of one account in one market. */
 export const MAX_OPEN_ORDERS = 500
 
 /** Half of the safe integers; see `rangeRefusal`. */
@@ -55,10 +54,10 @@ export interface RestingTotals {
   readonly count: number
   /** Remaining steps of plain orders on the side that reduces the position. */
   readonly reducing: Steps
-  /** Steps that may open, and their notional at the orders' reserved prices. */
+  /** Steps that may open, and their notional at the reserved prices. */
   readonly openable: Steps
   readonly openNotional: Quote
-  /** Wei reserved for them, settling fills included. */
+  /** Wei reserved for the orders, including settling fills. */
   readonly reserved: Quote
 }
 
@@ -68,7 +67,7 @@ export interface AdmissionInput {
   /** Null if no fresh oracle price is available. */
   readonly oracle: Price | null
   readonly now: Millis
-  /** The matched position: mined and unsettled fills together. */
+  /** Matched position, including unsettled fills. */
   readonly position: Position
   readonly fundingIndex: FundingIndex
   readonly resting: RestingTotals
@@ -76,7 +75,7 @@ export interface AdmissionInput {
   readonly available: Quote
 }
 
-/** The input of an open market with a fresh oracle price. */
+/** Input for an open market with a fresh oracle price. */
 interface OpenMarketInput extends AdmissionInput {
   readonly oracle: Price
   readonly band: Band
@@ -90,7 +89,7 @@ export interface AdmissionResult {
   readonly reserved: Quote
 }
 
-/** A live order with its reservation: the steps that may open, and the wei reserved for them. */
+/** A live order with its reservation: steps that may open, and the wei reserved for them. */
 export interface ReservedOrder extends Reservable {
   readonly openable: Steps
   readonly reserved: Quote
@@ -114,9 +113,9 @@ export function restingTotals(
 }
 
 /**
- * All checks at placement that need the state of the market or of the account. `toOrder` and the signature
- * are checked before. Pure: if the caller has the market's lock, the verdict is final. A refusal names the
- * first rule that the order breaks.
+ * All placement checks that need the state of the market or of the account.
+ * `toOrder` and the signature check run before. Pure: if the caller holds the market lock, the verdict is
+ * final. A refusal names the first rule that the order breaks.
  */
 export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionResult, Refusal> {
   const closed = marketRefusal(input)
@@ -133,7 +132,7 @@ export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionRes
   return refusal === null ? admitOpening(order, open) : refuse(refusal)
 }
 
-/** The remaining checks, which apply to the share that may open, if there is one. */
+/** Remaining checks, for the steps that may open, if any. */
 function admitOpening(order: Order, input: OpenMarketInput): Verdict<AdmissionResult, Refusal> {
   const { spec, band } = input
   const status = isConditional(order.type) ? 'PENDING_TRIGGER' : 'OPEN'
@@ -149,7 +148,7 @@ function admitOpening(order: Order, input: OpenMarketInput): Verdict<AdmissionRe
   return accept({ status, openable, reservedPrice, reserved: opening.reserved })
 }
 
-/** Steps that may open once the order, as the newest, has taken the remaining reducing capacity. */
+/** Steps that may open. The order claims the remaining reducing capacity as the newest order. */
 function openableOf(order: Order, { position, resting }: OpenMarketInput): Steps {
   if (order.reduceOnly) return 0 as Steps
   const closing = closingSteps(position.size, order.side, order.quantity)
@@ -183,7 +182,7 @@ function expiryRefusal({ expiration }: Order, { now }: OpenMarketInput): Refusal
   }
 }
 
-/** An order below the minimum size is accepted only if it is reduce-only and closes exactly the position. */
+/** An order below the minimum size is accepted only if it is reduce-only and closes the position exactly. */
 function sizeRefusal(order: Order, { spec, position }: OpenMarketInput): Refusal | null {
   if (order.quantity >= spec.minQuantity) return null
   const isFullClose =
@@ -200,8 +199,8 @@ function sizeRefusal(order: Order, { spec, position }: OpenMarketInput): Refusal
 }
 
 /**
- * Rejects a limit beyond the band on the side that would trade at once. A conditional limit is measured
- * against the band around its trigger.
+ * Rejects a limit beyond the band on the side that would trade at once.
+ * A conditional limit is compared with the band around its trigger.
  */
 function bandRefusal(order: Order, { spec, band: now }: OpenMarketInput): Refusal | null {
   if (isMarketType(order.type)) return null
@@ -219,8 +218,7 @@ function bandRefusal(order: Order, { spec, band: now }: OpenMarketInput): Refusa
 }
 
 /**
- * A conditional reduce-only order may be placed before the position that it will reduce; it is checked when
- * it triggers.
+ * A conditional reduce-only order may precede the position that it will reduce; it is checked when it triggers.
  */
 function reduceOnlyRefusal(order: Order, { position }: OpenMarketInput): Refusal | null {
   if (!order.reduceOnly || isConditional(order.type)) return null
@@ -240,9 +238,11 @@ function countRefusal({ resting }: OpenMarketInput): Refusal | null {
 }
 
 /**
- * Nothing may open while the position is below IMR, if a limit order's own limit leaves the opened share below
- * IMR, or if every price of the band does for a market order. Only the first rule applies to a conditional
- * order: the oracle price will be another when it triggers, so `planMark` checks its limit then.
+ * Refuses to open below IMR.
+ * 1. The account's position is below IMR.
+ * 2. The order's limit (limit order), or every price of the band (market order), leaves the opened share below IMR.
+ * Only the first rule applies to a conditional order: the oracle price differs when it triggers, so `planMark` checks its
+ * limit then.
  */
 function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | null {
   const { spec, position, fundingIndex, oracle, band } = input
@@ -260,7 +260,7 @@ function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | nul
   return { code: 'MARGIN_REQUIREMENT', field: 'leverage', expected, received: String(order.leverage) }
 }
 
-/** The nearest valid price keeps the order's leverage; the nearest valid leverage keeps its price. */
+/** The nearest valid price keeps the order's leverage, and the nearest valid leverage keeps its price. */
 function limitRequirementRefusal(order: Order, { spec, oracle }: OpenMarketInput): Refusal | null {
   const terms = { ...order, limit: order.price }
   if (!opensBelowRequirement(spec, terms, oracle)) return null
@@ -290,9 +290,9 @@ interface OpeningShare {
 }
 
 /**
- * The position that all live orders together could create must fit its storage slot. Admission assigns only
- * half of the slot's range: a sell may fill above its reserved price, and funding changes the folded margin
- * while orders rest.
+ * The position that all live orders together could create must fit its storage slot.
+ * Admission uses only half of the slot's range: a sell may fill above its reserved price, and funding changes
+ * the folded margin while orders rest.
  */
 function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: OpeningShare): Refusal | null {
   const steps = Math.abs(position.size) + resting.openable + opening.openable
@@ -310,8 +310,7 @@ function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: Ope
 }
 
 /**
- * Compares margin and fee allowance of the opening share with the available balance; the closing share needs
- * neither.
+ * Compares margin and fee allowance of the opening steps with the available balance; closing steps need neither.
  */
 function marginRefusal(
   order: Order,

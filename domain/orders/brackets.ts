@@ -1,11 +1,12 @@
 /**
- * Brackets: an entry and its exits, linked by a number that the trader chooses per account and market. No signature covers it. The exits wait
- * until the entry has matched, and end together. A bracket is the set of live orders with its number; it has no state of its own.
+ * Brackets: an entry and its exits, linked by an unsigned number that the trader chooses per account and market.
+ * The exits wait until the entry has matched, and end together. A bracket is the set of live orders with its number; it has
+ * no state of its own.
  */
 import type { OrderType, Side, StatusReason } from './order.ts'
 import { type ClosingReason, isClosable, isTerminal, type OrderLife, unmatched } from './order-state.ts'
 
-/** Highest number of a bracket. */
+/** Highest bracket number. */
 export const MAX_BRACKET = 2 ** 32 - 1
 
 /** A bracket has at most one live order in each role. */
@@ -16,7 +17,7 @@ interface Typed {
   readonly reduceOnly: boolean
 }
 
-/** The order's role; null if such an order is never part of a bracket. */
+/** The order's role; null if the order can never be part of a bracket. */
 export function bracketRole({ type, reduceOnly }: Typed): BracketRole | null {
   if (type.startsWith('TAKE_PROFIT_')) return 'take_profit'
   if (type.startsWith('STOP_LOSS_')) return 'stop_loss'
@@ -29,21 +30,21 @@ export const isExit = (order: Typed): boolean =>
 /** A live order of a bracket. */
 export interface BracketMember extends OrderLife, Typed {
   readonly accepted: number
-  /** Place in the book: of two triggered exits the later one has the higher. */
+  /** Seq in the book. Of two triggered exits, the later exit has the higher seq. */
   readonly seq: number
   readonly side: Side
   readonly unused: number
 }
 
-/** Whether nothing of an entry was matched, by it or by the orders that it has replaced. */
+/** Whether no step of an entry was matched, including the steps of orders that it replaced. */
 export const isUnmatched = ({ filled, settling, unused }: BracketMember): boolean =>
   filled + settling + unused === 0
 
-/** Past events of bracket orders that are not live any more. */
+/** Past events of bracket orders that are no longer live. */
 export interface BracketEvents {
-  /** An exit is filled: all of it is mined. */
+  /** True if an exit is filled and fully mined. */
   readonly hasFilledExit: boolean
-  /** An entry has ended of which nothing is filled, and no other order has replaced it. */
+  /** True if an entry ended without a fill and without a replacement. */
   readonly hasLostEntry: boolean
 }
 
@@ -52,12 +53,14 @@ export interface BracketEnd<Member> {
   readonly reason: ClosingReason & StatusReason
 }
 
-/** The orders of a bracket that end because of the others. `live`: all of its orders that have not ended. */
+/**
+ * Bracket orders that end because of another order in the bracket. `live`: all orders of the bracket that have not ended.
+ */
 export function bracketEnds<Member extends BracketMember>(
   live: readonly Member[],
   { hasFilledExit, hasLostEntry }: BracketEvents,
 ): BracketEnd<Member>[] {
-  // An earlier entry that settles a last part may be live beside the present one.
+  // An earlier entry that settles its last steps may be live beside the current entry.
   const entries = live.filter((order) => !isExit(order) && isClosable(order))
   const exits = live.filter(isExit)
   const ends = (orders: readonly Member[], reason: BracketEnd<Member>['reason']): BracketEnd<Member>[] =>
@@ -71,7 +74,7 @@ export function bracketEnds<Member extends BracketMember>(
   return ends([...outdone, ...entries], 'EXIT_TRIGGERED')
 }
 
-/** The exit that stays: one of which all is matched, or the one that was triggered last. */
+/** The exit that stays: a fully matched exit, or the exit that triggered last. */
 function leadingExit<Member extends BracketMember>(triggered: readonly Member[]): Member | undefined {
   const matched = triggered.find((exit) => unmatched(exit) === 0)
   return matched ?? triggered.toSorted((a, b) => b.seq - a.seq)[0]

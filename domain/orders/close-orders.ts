@@ -5,8 +5,7 @@ import { OrderChanges, type OrderPlan } from './order-changes.ts'
 import type { ClosingReason } from './order-state.ts'
 
 /**
- * Requires orders that have neither ended nor left the book. An order with settling fills ends once they have
- * settled.
+ * Ends orders that have neither ended nor left the book. An order with settling fills ends once they have settled.
  */
 export function closeOrders(orders: readonly OpenOrder[], reason: ClosingReason, at: Millis): OrderPlan {
   const changes = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))

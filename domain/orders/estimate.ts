@@ -1,8 +1,6 @@
 /**
- * Estimates the fill, position and margin of an order by clearing the next batch over the resting orders.
- *
- * The estimate does not include orders that arrive before that batch, nor the margin requirements of the
- * resting orders' accounts.
+ * Estimates an order's fill, position and margin by clearing the next batch over the resting orders.
+ * Later orders and the resting accounts' margin requirements are ignored.
  */
 import { clear } from '../auction/auction.ts'
 import type { Protection } from '../auction/clearing.ts'
@@ -53,26 +51,26 @@ export type PriceSource = 'batch' | 'limit' | 'trigger' | 'oracle'
 export interface EstimatedFill {
   readonly price: Ticks
   readonly source: PriceSource
-  /** Steps that the next batch would fill, and those of them that pay the taker rate. */
+  /** Steps that the next batch would fill, and the part of them at the taker rate. */
   readonly fillable: Steps
   readonly taker: Steps
 }
 
-/** A market as an order would meet it. */
+/** A market in the form that an estimate reads. */
 export interface QuotedMarket {
   readonly spec: MarketSpec
   readonly oracle: Price
   readonly band: Band
-  /** The levels that the order would meet, best price first, without the account's own orders. */
+  /** Levels that the order would meet, best price first, without the account's own orders. */
   readonly depth: Depth
   /** The market's width of price protection. */
   readonly priceProtection: Rate
 }
 
 export interface EstimateInput extends Omit<AdmissionInput, 'spec' | 'oracle'>, QuotedMarket {
-  /** The account's own limit orders on the side that the order would meet: the auction prevents self-trades. */
+  /** The account's own limit orders on the opposite side, because the auction prevents self-trades. */
   readonly ownOrders: readonly BookOrder[]
-  /** The rates that batches charge; by default the highest. */
+  /** Rates that batches charge; by default the highest rates. */
   readonly fees?: FeeRates
 }
 
@@ -81,7 +79,7 @@ const SELF = 1 as UserId
 /** The accounts of the levels have no positions, so no funding accrues. */
 const NO_FUNDING = 0n as FundingIndex
 
-/** Only its limit bounds the order: it has leverage 1 and a reservation for every step that it may open. */
+/** A resting order bounded only by its limit: leverage 1, and a reservation for every opening step. */
 const restingOrder = (
   { spec, band }: QuotedMarket,
   order: BookOrder & Pick<RestingOrder, 'account'>,
@@ -103,8 +101,8 @@ function restingLevels({ side }: Pick<Order, 'side'>, market: QuotedMarket): Res
 }
 
 /**
- * The protection price that a market order would have in the next batch, or, if it is conditional, in the
- * first batch after its trigger. The depth stands for the orders that stood in the previous auction.
+ * Protection price of a market order in the next batch; for a conditional order, in the first batch after its trigger.
+ * The depth stands in for the orders that were in the book at the previous auction.
  */
 export function expectedProtection(order: Pick<Order, 'side' | 'type'>, market: QuotedMarket): Protection {
   const levels = restingLevels(order, market)
@@ -165,8 +163,7 @@ function inNextBatch(order: Order, admission: AdmissionResult, input: EstimateIn
 }
 
 /**
- * The estimated price, and the steps that fill at once. A conditional order is priced at its limit or at its
- * trigger.
+ * Estimated price, and the steps that fill at once. A conditional order is priced at its limit or at its trigger.
  */
 export function estimateFill(order: Order, admission: AdmissionResult, input: EstimateInput): EstimatedFill {
   const nothingYet = { fillable: 0 as Steps, taker: 0 as Steps }
@@ -178,13 +175,13 @@ export function estimateFill(order: Order, admission: AdmissionResult, input: Es
 }
 
 export interface EstimatedOutcome extends FillResult {
-  /** The price at which the resulting position becomes eligible for liquidation; null if no price does. */
+  /** Price at which the resulting position becomes eligible for liquidation; null if there is none. */
   readonly liquidationPrice: Price | null
 }
 
 /**
- * The position and the balance change after the whole order fills at the estimated price; null if the fill
- * would be refused. A resting limit order pays the maker rate; a conditional order counts as a taker.
+ * Position and balance change after the whole order fills at the estimated price; null if the fill would be refused.
+ * A resting limit order pays the maker rate; a conditional order counts as a taker.
  */
 export function estimateOutcome(
   order: Order,
@@ -202,13 +199,13 @@ export function estimateOutcome(
 
 /** A sized order: its size, whether it would be accepted, and its estimated fill. */
 export interface Estimate {
-  /** 0 if the size is below one step; the market's largest order if it is above that. */
+  /** 0 if the size is below one step; the market's largest order if the size exceeds it. */
   readonly steps: Steps
-  /** Why an order of that size is rejected; null if it is accepted. */
+  /** Why an order of this size is rejected; null if it is accepted. */
   readonly refusal: BindingConstraint | null
   /**
-   * The reservation, also if the balance does not cover it. Null, like the fields below, if the order cannot
-   * be estimated.
+   * The reservation, even if the balance does not cover it.
+   * This and the fields below are null if the order cannot be estimated.
    */
   readonly admission: AdmissionResult | null
   readonly fill: EstimatedFill | null
@@ -218,7 +215,9 @@ export interface Estimate {
 /** More wei than any order can reserve. */
 const UNLIMITED = (1n << 127n) as Quote
 
-/** The band as far as a market order may fill in the next batch. */
+/**
+ * Prices at which the order may fill in the next batch: the band, cut at the protection of a market order.
+ */
 export function reachOf(order: UnsizedOrder, input: EstimateInput): Band {
   const { lo, hi } = input.band
   const { price } = expectedProtection(order, input)
@@ -272,7 +271,7 @@ function tooSmall(order: UnsizedOrder, input: EstimateInput): BindingConstraint 
   }
 }
 
-/** The maximum of the same order at each leverage. */
+/** Maximum of the same order at each leverage. */
 export const maximaByLeverage = (
   order: UnsizedOrder,
   input: AdmissionInput,

@@ -1,18 +1,18 @@
 /**
- * Computes how many steps of an account's limit orders can execute. The auction, the levels that readers see,
- * estimates and the mark price all use this rule.
+ * Computes how many steps of an account's limit orders can execute.
+ * The auction, the levels shown to readers, estimates and the mark price share this rule.
  */
 import { signOf } from '../positions/position.ts'
 import { minOf, type Seq, type Steps, type Ticks } from '../units.ts'
 import type { Side } from './order.ts'
 
-/** The steps by which an order takes part: those that close its account's position, and those that open. */
+/** Participating steps of an order: steps that close its account's position, and steps that open. */
 export interface OrderShare {
   readonly reducing: Steps
   readonly opening: Steps
 }
 
-/** `reducible` steps of the position are left for the order, and it may open `openable` steps. */
+/** Share of an order, with `reducible` position steps left for it and at most `openable` opening steps. */
 export function shareOf(remaining: Steps, reducible: Steps, openable: Steps): OrderShare {
   const reducing = minOf(remaining, reducible)
   return { reducing, opening: minOf((remaining - reducing) as Steps, openable) }
@@ -25,25 +25,26 @@ export interface BookOrder {
   readonly limit: Ticks
   readonly remaining: Steps
   readonly reduceOnly: boolean
-  /** Steps that its reservation covers as opening; 0 for a reduce-only order. */
+  /** Opening steps that the reservation covers; 0 for a reduce-only order. */
   readonly openable: Steps
 }
 
-/** The sequence in which the orders at one limit get the position. */
+/**
+ * Sorts orders at one limit in the sequence in which they use the position: reduce-only first, then by seq.
+ */
 export const reduceOnlyFirst = (
   a: Pick<BookOrder, 'reduceOnly' | 'seq'>,
   b: Pick<BookOrder, 'reduceOnly' | 'seq'>,
 ): number => Number(b.reduceOnly) - Number(a.reduceOnly) || a.seq - b.seq
 
-/** Whether the order executes whole, whatever its account's position is. */
+/** Whether the order executes whole, regardless of its account's position. */
 export const isCovered = ({ remaining, openable }: Pick<BookOrder, 'remaining' | 'openable'>): boolean =>
   openable >= remaining
 
 /**
- * The steps of each of an account's limit orders that can execute while its matched position is `size`, by
- * seq. The orders against the position get it from the best limit on; the rest of a plain order opens as far
- * as its reservation covers it. Limits are the signed ones: a limit that the margin requirement or the band
- * moves is not considered.
+ * Executable steps of each of an account's limit orders at matched position `size`, by seq.
+ * Orders against the position use it from the best limit on; a plain order's remaining steps open as far as its reservation
+ * covers them. Limits are the signed limits, without adjustments by margin requirement or band.
  */
 export function executableSteps(size: Steps, orders: readonly BookOrder[]): Map<Seq, Steps> {
   const steps = new Map<Seq, Steps>()
@@ -57,6 +58,8 @@ export function executableSteps(size: Steps, orders: readonly BookOrder[]): Map<
   return steps
 }
 
-/** Within each side from the best limit on. A position is against one side only, so the sides may mix. */
+/**
+ * Sorts each side from its best limit on. Both sides may mix, because the position can only be used by orders on one side.
+ */
 const byPriority = (orders: readonly BookOrder[]): BookOrder[] =>
   orders.toSorted((a, b) => signOf(b.side) * b.limit - signOf(a.side) * a.limit || reduceOnlyFirst(a, b))

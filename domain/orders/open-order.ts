@@ -1,4 +1,4 @@
-/** An accepted order as the database stores it, and its changes other than settlement. */
+/** An accepted order as stored in the database, and its changes other than settlement. */
 
 import { invariant } from '../invariant.ts'
 import type { MarketRow, OrderEnded, OrderEnding, TriggerEvidence } from '../journal/journal-row.ts'
@@ -34,7 +34,7 @@ export interface OpenOrder extends OrderLife {
   /** See `aliveUntil` in `order.ts`. */
   readonly aliveUntil: Seconds
   readonly acceptedAt: Millis
-  /** Evidence of the trigger; null while the order waits, and for orders that are not conditional. */
+  /** Trigger evidence; null while the order waits, and for orders without a trigger. */
   readonly triggered: TriggerEvidence | null
   readonly openable: Steps
   readonly reservedPrice: Ticks
@@ -43,7 +43,7 @@ export interface OpenOrder extends OrderLife {
   /** Wei held for the settling steps. */
   readonly held: Quote
   readonly partialSlot: number | null
-  /** An order of a liquidation. It has no signature, and its salt is its number. */
+  /** True for a forced order. It has no signature; its salt is its number. */
   readonly forced: boolean
   readonly endedAt: Millis | null
 }
@@ -54,12 +54,12 @@ export interface OrderChange {
   readonly row: MarketRow
 }
 
-/** An order, as far as its end needs it. */
+/** Fields of an order that its end uses. */
 export type Leaving = OrderLife & Pick<OpenOrder, 'orderId' | 'account' | 'openable' | 'reserved' | 'endedAt'>
 
 /**
- * Removes the rest of an order from the book and releases its reservation. If some steps are settling, the
- * order ends with `reason` once they are mined or voided.
+ * Removes the remaining steps of an order from the book and releases their reservation.
+ * If some steps are settling, the order ends with `reason` once they are mined or voided.
  */
 export function leaveBook<Order extends Leaving>(
   order: Order,
@@ -81,8 +81,8 @@ export function leaveBook<Order extends Leaving>(
 }
 
 /**
- * The journal row of an order that has left the book or has ended. `order` is the order after the change,
- * except for its reservation, which the row releases.
+ * Journal row of an order that has left the book or has ended.
+ * `order` is the order after the change, except that `reserved` is the earlier reservation, which the row releases.
  */
 export function endingRow(
   order: Pick<Leaving, 'status' | 'orderId' | 'account' | 'reserved'>,
@@ -104,7 +104,7 @@ export function endingRow(
 }
 
 export interface Trigger {
-  /** Sequence of the `order_triggered` row: the order's seq in the book. */
+  /** Sequence of the `order_triggered` row; it becomes the order's seq in the book. */
   readonly seq: Seq
   readonly evidence: TriggerEvidence
   readonly reservedPrice: Ticks
@@ -112,7 +112,7 @@ export interface Trigger {
   readonly amount: Quote
 }
 
-/** Triggers a waiting order: it enters the book as the newest order, with a reservation of its own. */
+/** Triggers a waiting order: it enters the book as the newest order, with a new reservation. */
 export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
   const { seq, evidence, reservedPrice, openable, amount } = trigger
   const verdict = transition(order, { kind: 'trigger' })
@@ -131,7 +131,7 @@ export function triggerOrder(order: OpenOrder, trigger: Trigger): OrderChange {
   }
 }
 
-/** When the order entered the book. A market order waits for a batch from then. */
+/** Time at which the order entered the book. A market order's wait for a batch starts here. */
 export const enteredBookAt = ({
   acceptedAt,
   triggered,
@@ -140,11 +140,11 @@ export const enteredBookAt = ({
   readonly triggered: Pick<TriggerEvidence, 'at'> | null
 }): Millis => (triggered === null ? acceptedAt : (triggered.at as Millis))
 
-/** Why time ended the order: its own expiration, or that of its session key. */
+/** Reason of an expiry: the order's own expiration, or the expiry of its session key. */
 export const expiryReason = ({ expiration }: OpenOrder, at: Millis): ClosingReason =>
   isExpired(expiration, at) ? 'EXPIRED' : 'SIGNER_EXPIRED'
 
-/** Whether the order counts for reservations: it can still fill, now or once it is triggered. */
+/** Whether reservations include the order: it can still fill, now or after its trigger. */
 export const isReservable = (order: OpenOrder): boolean => isInBook(order) || isWaiting(order)
 
 export const reservable = (
@@ -190,7 +190,7 @@ export function reserve(
 }
 
 /**
- * Wei that the account withholds for the order: `reserved` for the steps in the book plus `held` for the
- * settling ones.
+ * Wei withheld from the account for the order: `reserved` for steps in the book plus `held` for settling
+ * steps.
  */
 export const withheldBy = ({ reserved, held }: OpenOrder): Quote => (reserved + held) as Quote

@@ -1,6 +1,7 @@
 /**
- * Computes where a limit order may open a position at an oracle price: whether its own limit meets the initial
- * margin requirement, the nearest price and leverage that do, and the limit at which it takes part.
+ * Computes where a limit order may open a position at an oracle price.
+ * It decides whether the order's own limit meets the initial margin requirement, and finds the nearest valid
+ * price and leverage and the effective limit.
  */
 import { priceBand } from '../market/band.ts'
 import { highestPrice, type MarketSpec } from '../market/market.ts'
@@ -14,16 +15,16 @@ export interface LimitTerms {
   readonly leverage: number
 }
 
-/** Whether a share that opens at the order's own limit is below IMR at the oracle price. */
+/** Whether a share opened at the order's own limit is below IMR at the oracle price. */
 export function opensBelowRequirement(spec: MarketSpec, order: LimitTerms, oracle: Price): boolean {
   const bound = openingBound(spec, order, oracle)
   return order.side === 'LONG' ? bound < order.limit : bound > order.limit
 }
 
 /**
- * The least aggressive change of the limit that meets IMR at the order's leverage; null if the market supports
- * no such price. It is the bound of a market order, also for a sell that posts margin at its limit l:
- * l >= O(1+IMR) - l/L if and only if l >= O(1+IMR)/(1+1/L).
+ * The limit closest to the order's own limit that meets IMR at its leverage; null if the market supports no such price.
+ * It equals the bound of a market order, also for a sell that posts margin at its limit l: l >= O(1+IMR) - l/L if and only if
+ * l >= O(1+IMR)/(1+1/L).
  */
 export function nearestOpeningPrice(spec: MarketSpec, order: LimitTerms, oracle: Price): Ticks | null {
   const price = openingBound(spec, { ...order, limit: 0 as Ticks }, oracle)
@@ -31,8 +32,8 @@ export function nearestOpeningPrice(spec: MarketSpec, order: LimitTerms, oracle:
 }
 
 /**
- * The highest leverage below the order's that meets IMR at the order's limit; null if none does. By bisection:
- * a lower leverage never tightens the bound.
+ * The highest leverage below the order's leverage that meets IMR at its limit; null if there is none.
+ * By bisection: a lower leverage never tightens the bound.
  */
 export function nearestOpeningLeverage(spec: MarketSpec, order: LimitTerms, oracle: Price): number | null {
   const isTooHigh = (leverage: number): boolean => opensBelowRequirement(spec, { ...order, leverage }, oracle)
@@ -48,8 +49,9 @@ export function nearestOpeningLeverage(spec: MarketSpec, order: LimitTerms, orac
 }
 
 /**
- * The limit at which a limit order takes part in a batch at the oracle price: its own, moved to the edge of the
- * band on the aggressive side, and for a share that opens (`opens`) to its opening bound.
+ * Effective limit of a limit order in a batch at the oracle price.
+ * The signed limit is moved to the band edge on the aggressive side, and for an opening share (`opens`) to
+ * its opening bound.
  */
 export function effectiveLimit(
   spec: MarketSpec,

@@ -4,16 +4,16 @@ import type { MarketRow } from '../journal/journal-row.ts'
 import type { Quote, Seq, UserId } from '../units.ts'
 import { type OpenOrder, type OrderChange, withheldBy } from './open-order.ts'
 
-/** What a transaction writes about the orders of a market. */
+/** Writes of a transaction about a market's orders. */
 export interface OrderPlan {
   readonly orders: readonly OpenOrder[]
-  /** Change of each account's reservation in wei, reserved and held together. */
+  /** Change of each account's reservation in wei: `reserved` plus `held`. */
   readonly reserved: ReadonlyMap<UserId, Quote>
-  /** In the order in which they apply. */
+  /** Rows in application order. */
   readonly rows: readonly MarketRow[]
 }
 
-/** The orders of one plan, before and after its changes. */
+/** Orders of one plan, before and after its changes. */
 export class OrderChanges {
   readonly rows: MarketRow[] = []
   readonly #before: ReadonlyMap<Seq, OpenOrder>

@@ -1,6 +1,6 @@
 /**
- * Flags of an order that no signature covers: how long a limit order stays, whether it may take, to which bracket an order belongs, and which
- * program has built it. The exchange applies them; auction, proof and contract do not know them.
+ * Unsigned flags of an order: time in force, post-only, bracket and builder.
+ * The exchange applies the flags; auction, proof and contract do not know them.
  */
 import { bracketRole } from './brackets.ts'
 import { isConditional, type OrderType, type TimeInForce } from './order.ts'
@@ -8,21 +8,23 @@ import type { OrderRefusal } from './order-request.ts'
 
 export interface OrderFlags {
   readonly timeInForce: TimeInForce
-  /** The order is accepted only if it crosses no earlier limit order, so that it is the maker in every pair. */
+  /** The order is accepted only if it crosses no earlier limit order, so it is the maker in every pair. */
   readonly postOnly: boolean
-  /** Number of the order's bracket, from 1 to `MAX_BRACKET`; absent: none. */
+  /** Bracket number from 1 to `MAX_BRACKET`; absent: none. */
   readonly bracket?: number
-  /** Label of the program that has built the order; absent: none. It has no effect on the order and costs nothing. */
+  /**
+   * Label of the program that built the order; absent: none. It has no effect on the order and costs nothing.
+   */
   readonly builder?: string
 }
 
 export const NO_FLAGS: OrderFlags = { timeInForce: 'gtc', postOnly: false }
 
-/** The label of a builder. */
+/** Pattern of a builder label. */
 export const BUILDER_PATTERN = '^[a-z0-9-]{1,32}$'
 export const LONGEST_BUILDER = 32
 
-/** Codes of `flagsRefusal`, in the order of its checks. */
+/** Codes of `flagsRefusal`, in check order. */
 export type FlagCode =
   | 'POST_ONLY_NOT_ALLOWED'
   | 'TIME_IN_FORCE_NOT_ALLOWED'
@@ -35,7 +37,7 @@ export const sameFlags = (a: OrderFlags, b: OrderFlags): boolean =>
   (a.bracket ?? 0) === (b.bracket ?? 0) &&
   a.builder === b.builder
 
-/** Why an order of this type must not have these flags; null if it may. */
+/** Reason why an order of this type must not have these flags; null if it may. */
 export function flagsRefusal(
   { type, reduceOnly }: { readonly type: OrderType; readonly reduceOnly: boolean },
   { timeInForce, postOnly, bracket }: OrderFlags,

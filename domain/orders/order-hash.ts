@@ -1,6 +1,6 @@
 /**
- * Hashes orders and recovers their signers by the scheme of the contract with traders: an EIP-712 digest,
- * signed as a personal message, with the suffix 01.
+ * Hashes orders and recovers their signers by the scheme of the contract with traders:
+ * an EIP-712 digest, signed as a personal message, with the suffix 01.
  */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
@@ -36,7 +36,7 @@ export const DOMAIN_TYPE =
 export const DOMAIN_NAME = 'IsolatedTrader'
 export const DOMAIN_VERSION = '2.0'
 
-/** Salts are integers below this: exact in a JSON number, and 57 bits together with the flag bits. */
+/** Bound of salts: they stay exact in a JSON number, and salt plus flag bits take 57 bits. */
 export const SALT_END = 1n << 53n
 
 const BUY = 1n
@@ -85,7 +85,7 @@ export function separatorOf({ name, version, chainId, contract }: SigningDomain,
   return keccak(words).slice()
 }
 
-/** Of a market's contract. */
+/** Domain separator of a market's contract. */
 export const domainSeparator = (
   { chainId, trader }: Pick<SigningTerms, 'chainId' | 'trader'>,
   keccak: Keccak,
@@ -112,13 +112,11 @@ export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Arr
 export interface OrderHasher {
   /** The EIP-712 digest: the order's identity. */
   digest(order: Order): Uint8Array
-  /** The hash that a wallet signs for `digest`: that of the personal message. */
+  /** The hash that a wallet signs for `digest`: the digest as a personal message. */
   personalHash(digest: Uint8Array): Uint8Array
 }
 
-/**
- * Creates the hasher of a market. Everything that does not depend on the order is hashed and laid out once.
- */
+/** Creates the hasher of a market. Everything independent of the order is hashed and laid out once. */
 export function orderHasher(spec: SigningTerms, keccak: Keccak): OrderHasher {
   const struct = new Uint8Array(9 * WORD)
   const view = new DataView(struct.buffer)
@@ -164,25 +162,23 @@ export const hashOrder = (order: Order, spec: SigningTerms, keccak: Keccak): Ord
   toHex(orderHasher(spec, keccak).digest(order)) as OrderHash
 
 export type SignatureRefusal =
-  /** Not 66 bytes of hex. */
+  /** The signature is not 66 bytes of hex. */
   | { readonly code: 'SIGNATURE_FORMAT'; readonly expected: string; readonly received: string }
   /** The last byte is not 01: the order was not signed as a personal message. */
   | { readonly code: 'SIGNATURE_SUFFIX'; readonly expected: '01'; readonly received: string }
   | { readonly code: 'SIGNATURE_V'; readonly expected: '27 or 28'; readonly received: string }
-  /**
-   * s is above half the group order. The same signature has an equivalent form with a low s, which is valid.
-   */
+  /** s is above half the group order. The equivalent signature with a low s is valid. */
   | { readonly code: 'SIGNATURE_HIGH_S' }
   | { readonly code: 'SIGNATURE_UNRECOVERABLE' }
 
 export interface ParsedSignature {
-  /** r and s. */
+  /** r and s, concatenated. */
   readonly rs: Uint8Array
   readonly recoveryId: 0 | 1
 }
 
 const SIGNATURE_BYTES = 66
-/** secp256k1's n / 2. */
+/** Half of the secp256k1 group order n. */
 const HALF_ORDER = new Uint8Array(WORD)
 writeHex('0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', HALF_ORDER, 0)
 
@@ -217,16 +213,15 @@ export function parseSignature(
 
 export interface RecoveredOrder {
   readonly hash: OrderHash
-  /** The recovered signer. The caller checks that this address may trade for the maker. */
+  /** Recovered signer. The caller checks that this address may trade for the maker. */
   readonly signer: Address
 }
 
 export type OrderVerifier = (order: Order, signature: string) => Verdict<RecoveredOrder, SignatureRefusal>
 
 /**
- * Creates the signature check of a market: five keccak permutations and one recovery per order, with reused
- * buffers. A recovered zero address is refused. An order with a wrong field is not refused here: it recovers
- * another address.
+ * Creates a market's signature check: five keccak permutations and one recovery per order. It refuses the zero address.
+ * A wrong field is not detected here: the signature recovers another address.
  */
 export function orderVerifier(spec: SigningTerms, keccak: Keccak, recover: Recover): OrderVerifier {
   const hasher = orderHasher(spec, keccak)

@@ -1,7 +1,6 @@
 /**
- * Checks the form and the grid of a requested order, and converts its amounts to ticks and steps.
- *
- * These checks need no account, clock or oracle price. Refusals use the field names and human units of the
+ * Checks form and grid of a requested order, and converts its amounts to ticks and steps.
+ * The checks need no account, clock or oracle price. Refusals use the field names and human units of the
  * contract with traders, because the API returns them unchanged.
  */
 import { tickNearest } from '../market/band.ts'
@@ -20,10 +19,7 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 import { isAlwaysReduceOnly, isConditional, isMarketType, type Order } from './order.ts'
 import { SALT_END } from './order-hash.ts'
 
-/**
- * The fields of an order with amounts × 1e18 instead of ticks and steps; 0 if the order has no price or no
- * trigger.
- */
+/** Order fields with amounts × 1e18 instead of ticks and steps; 0 if the order has no price or no trigger. */
 export interface OrderRequest extends Omit<Order, 'price' | 'quantity' | 'trigger' | 'expiration'> {
   readonly price: Price
   readonly quantity: Quantity
@@ -45,7 +41,7 @@ export type OrderField =
   | 'bracket_id'
   | 'side'
 
-/** Codes of `toOrder`. Closed list. */
+/** Codes of `toOrder`. The list is closed. */
 export type FormCode =
   | 'LEVERAGE_CAP'
   | 'SALT_RANGE'
@@ -62,28 +58,25 @@ export type FormCode =
   | 'QUANTITY_REQUIRED'
   | 'MAX_ORDER_SIZE'
 
-/**
- * Why an order is rejected. Values are decimals in human units; `nearestValid` would have passed this check.
- */
+/** Why an order is rejected. Values are decimals in human units; `nearestValid` would pass this check. */
 export interface OrderRefusal<Code extends string> {
   readonly code: Code
   readonly field: OrderField
   readonly expected: string
   readonly received: string
   readonly nearestValid?: string
-  /** The highest leverage that would have passed this check with the order's price. */
+  /** Highest leverage that would pass this check at the order's price. */
   readonly nearestValidLeverage?: number
 }
 
 type FormRefusal = OrderRefusal<FormCode>
 
-/** The settlement record stores expirations in 40 bits. A larger value is probably a time in milliseconds. */
+/** Maximum expiration; the settlement record stores 40 bits. A larger value is probably in milliseconds. */
 export const MAX_EXPIRATION = 2 ** 40 - 1
 
 /**
- * The order in ticks and steps, ready to be hashed. Checks run in the order of `FormCode` and stop at the
- * first refusal. The minimum size is checked by `admit`, because a full close of the account's position is
- * exempt from it.
+ * The order in ticks and steps. Checks run in `FormCode` order and stop at the first refusal.
+ * `admit` checks the minimum size, because a full close is exempt from it.
  */
 export function toOrder(spec: MarketSpec, request: OrderRequest): Verdict<Order, FormRefusal> {
   const refusal =
@@ -210,7 +203,7 @@ function gridPriceRefusal(
   return { code: 'TICK_SIZE', field, expected, received, nearestValid: at(tickNearest(spec, price)) }
 }
 
-/** The nearest valid quantity is rounded down, but not below the minimum. */
+/** The nearest valid quantity rounds down, but not below the minimum. */
 function quantityRefusal(spec: MarketSpec, { quantity }: OrderRequest): FormRefusal | null {
   const field = 'quantity'
   const received = toDecimal(quantity)

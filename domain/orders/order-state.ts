@@ -42,7 +42,7 @@ import { isConditional, isRemainder, type Order, type OrderStatus, type StatusRe
 export const TERMINAL_STATUSES = ['FILLED', 'CANCELLED', 'EXPIRED'] as const satisfies readonly OrderStatus[]
 export type TerminalStatus = (typeof TERMINAL_STATUSES)[number]
 
-/** Why an order leaves the book other than by its last fill. */
+/** Reason why an order leaves the book, other than its last fill. */
 export type ClosingReason = Exclude<StatusReason, 'FILLED'>
 
 export interface OrderLife {
@@ -55,13 +55,14 @@ export interface OrderLife {
   /** Steps that are matched and not yet mined. */
   readonly settling: Steps
   /**
-   * Set if the order has left the book and has not ended: the reason with which it ends once what it waits for
-   * is mined, unless its settling steps fill it.
+   * Set if the order has left the book and has not ended.
+   * It is the final reason once the awaited settlement is mined, unless the settling steps fill the order.
    */
   readonly closingReason: ClosingReason | null
   /**
-   * Id of the matched fill that closed the position which a reduce-only order reduced, if the order left the
-   * book with it. Set only with the reason POSITION_CLOSED, and kept when the order has ended.
+   * Id of the matched fill that closed the position of a reduce-only order, if the order left the book with
+   * it.
+   * Set only with the reason POSITION_CLOSED; kept after the order has ended.
    */
   readonly closedBy: string | null
 }
@@ -70,33 +71,38 @@ export type TransitionInput =
   | { readonly kind: 'trigger' }
   /** The auction has filled `steps`. */
   | { readonly kind: 'match'; readonly steps: Steps }
-  /** A receipt has confirmed `steps` of what was matched. */
+  /** A receipt has confirmed `steps` matched steps. */
   | { readonly kind: 'settle'; readonly steps: Steps }
   /**
-   * `steps` of what was matched will not be mined. `ending` is why the order cannot return to the book; null
-   * if it returns at its old seq, unless it has been cancelled or has expired meanwhile.
+   * `steps` matched steps will not be mined. `ending`: the reason why the order cannot return to the book.
+   * Null: the order returns at its old seq, unless it has been cancelled or has expired meanwhile.
    */
   | { readonly kind: 'void'; readonly steps: Steps; readonly ending: ClosingReason | null }
-  /** The block of `steps` mined steps has left the chain. `settling` of them wait to be mined again. */
+  /**
+   * The block of `steps` mined steps has left the chain; `settling` of these steps wait to be mined again.
+   */
   | { readonly kind: 'rollback'; readonly steps: Steps; readonly settling: Steps }
-  /** The position that a reduce-only order reduces has closed or turned with the matched fill `closedBy`. */
+  /** The matched fill `closedBy` closed or turned the position that a reduce-only order reduces. */
   | { readonly kind: 'leave'; readonly closedBy: string }
   /**
-   * The position is as it was before it closed: the fill that closed it is voided, or its block has left the
-   * chain. `waits`: the order has not been triggered yet. `closedBy`: the fill that is to be mined again; null
-   * if the order is back in the book.
+   * The position is open again: its closing fill is voided, or the block of that fill has left the chain.
+   * `waits`: the order has not triggered yet. `closedBy`: the fill that will be mined again; null if the
+   * order is back in the book.
    */
   | { readonly kind: 'restore'; readonly waits: boolean; readonly closedBy: string | null }
-  /** Ends the order. POSITION_CLOSED: the position has closed on the chain. */
+  /** Ends the order. POSITION_CLOSED: the position has closed on chain. */
   | { readonly kind: 'close'; readonly reason: ClosingReason }
 
 /**
- * Lifecycle events that are reported to traders; the contract with traders closes the list. A trigger is a
- * detail of the next event.
+ * Lifecycle events reported to traders; the contract with traders closes the list. A trigger is a detail of
+ * the next event.
  */
 export type OrderEventKind = 'CREATED' | 'PARTIALLY_FILLED' | TerminalStatus
 
-/** Settlement status of a fill. RETRYING: its block left the chain and it is sent again. FAILED: voided. */
+/**
+ * Settlement status of a fill. RETRYING: its block left the chain and the transaction is sent again. FAILED:
+ * voided.
+ */
 export type FillStatus = 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'FAILED'
 
 export interface OrderTransition<Life extends OrderLife = OrderLife> {
@@ -135,11 +141,14 @@ export const isInBook = (
 export const isWaiting = ({ status, closingReason }: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
   status === 'PENDING_TRIGGER' && closingReason === null
 
-/** Whether the order has left the book with its position, and ends or returns with the fill that closed it. */
+/**
+ * Whether the order has left the book with its position. It ends or returns together with the fill that
+ * closed the position.
+ */
 export const isLeaving = ({ status, closingReason }: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
   closingReason === 'POSITION_CLOSED' && status !== 'CANCEL_PENDING_FINALIZE'
 
-/** Whether a cancel or an expiry still changes how the order ends. */
+/** Whether a cancel or an expiry can still change how the order ends. */
 export const isClosable = (life: Pick<OrderLife, 'status' | 'closingReason'>): boolean =>
   !isTerminal(life.status) && (life.closingReason === null || isLeaving(life))
 
@@ -154,7 +163,10 @@ export const accepted = ({ type, quantity }: Pick<Order, 'type' | 'quantity'>): 
   closedBy: null,
 })
 
-/** The order after a transition, or why the transition is not allowed. Other fields of `life` are copied. */
+/**
+ * The order after a transition, or the reason why the transition is not allowed. Other fields of `life` are
+ * copied.
+ */
 export function transition<Life extends OrderLife>(
   life: Life,
   input: TransitionInput,
@@ -178,7 +190,7 @@ export function transition<Life extends OrderLife>(
   }
 }
 
-/** The terminal status of each reason. */
+/** Terminal status that belongs to a reason. */
 export const statusFor = (reason: StatusReason): TerminalStatus => {
   if (reason === 'FILLED') return 'FILLED'
   return reason === 'EXPIRED' || reason === 'SIGNER_EXPIRED' ? 'EXPIRED' : 'CANCELLED'
@@ -209,7 +221,7 @@ function voidMatch<Life extends OrderLife>(
 ): TransitionResult<Life> {
   if (steps > life.settling) return refuse({ code: 'TOO_MUCH', most: life.settling })
   const returned = { ...life, settling: (life.settling - steps) as Steps }
-  // A remainder had left the book because of the fill that is voided.
+  // The voided fill had removed a remainder from the book; its reason no longer applies.
   const earlierReason = isRemainder(life.closingReason) ? null : life.closingReason
   if (isLeaving(life) && ending !== null) return close(returned, ending)
   return accept(endIfDue({ ...returned, closingReason: earlierReason ?? ending }))
@@ -241,7 +253,7 @@ function rollback<Life extends OrderLife>(
 }
 
 /**
- * An ended order as it was before its last receipt: it waits for that receipt again and ends with the same
+ * An ended order in the state before its last receipt: it waits for that receipt again and ends with the same
  * reason.
  */
 function reopened<Life extends OrderLife>(life: Life): Life {
@@ -279,6 +291,6 @@ function ended<Life extends OrderLife>(life: Life, reason: StatusReason): OrderT
   return { life: { ...life, status, statusReason: reason, closingReason: null, closedBy }, events: [status] }
 }
 
-/** A rollback of the block that closed the position needs the fill; other reasons do not depend on it. */
+/** Only POSITION_CLOSED keeps the fill: a rollback of the block that closed the position needs it. */
 const closedByFor = ({ closedBy }: OrderLife, reason: StatusReason): string | null =>
   reason === 'POSITION_CLOSED' ? closedBy : null

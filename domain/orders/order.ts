@@ -16,8 +16,9 @@ export const ORDER_TYPES = [
 export type OrderType = (typeof ORDER_TYPES)[number]
 
 /**
- * `gtc`: the order stays until it is filled, cancelled or expired. `ioc`: it takes part in exactly one auction, the first that runs with its
- * account, and waits at most 2 s for it; the remainder ends.
+ * `gtc`: the order stays until it is filled, cancelled or expired.
+ * `ioc`: the order takes part in exactly one auction, the first that its account can join within 2 s; the
+ * remainder ends.
  */
 export const TIMES_IN_FORCE = ['gtc', 'ioc'] as const
 export type TimeInForce = (typeof TIMES_IN_FORCE)[number]
@@ -30,7 +31,7 @@ export type OrderStatus =
   | 'PENDING_TRIGGER'
   | 'CANCEL_PENDING_FINALIZE'
 
-/** Why an order ended. Closed list; every terminal order has a reason. */
+/** Reasons why an order ended. The list is closed; every terminal order has a reason. */
 export const STATUS_REASONS = [
   'FILLED',
   'USER_CANCELLED',
@@ -61,8 +62,8 @@ export const STATUS_REASONS = [
 export type StatusReason = (typeof STATUS_REASONS)[number]
 
 /**
- * Whether an order ended because its batch left steps of a market order, or of an `ioc` order, unfilled. Unlike a cancel, such an end
- * is decided again if the fills of the batch are voided.
+ * Whether a batch ended the order because steps of a market order or an `ioc` order stayed unfilled.
+ * Unlike a cancel, this end is decided again if the batch's fills are voided.
  */
 export const isRemainder = (reason: StatusReason | null): boolean =>
   reason === 'MARKET_REMAINDER' || reason === 'PRICE_PROTECTION' || reason === 'IOC_REMAINDER'
@@ -78,13 +79,13 @@ export interface Order {
   readonly trigger: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** Unix seconds; the order has expired after this second. 0 never expires. */
+  /** Last second in which the order is valid; 0 never expires. */
   readonly expiration: Seconds
   /** Unique per maker and market, below 2^53. */
   readonly salt: bigint
 }
 
-/** An order's id names its market and the seq of its acceptance. */
+/** The order id names the market and the sequence of the acceptance, for example `3-1042`. */
 export const orderIdOf = (marketId: MarketId, accepted: Seq): string => `${marketId}-${accepted}`
 
 export const acceptedSeq = (orderId: string): Seq => Number(orderId.slice(orderId.indexOf('-') + 1)) as Seq
@@ -92,7 +93,7 @@ export const acceptedSeq = (orderId: string): Seq => Number(orderId.slice(orderI
 /** Types that fill at any price of the batch; their signed price is 0. */
 export const isMarketType = (type: OrderType): boolean => type === 'MARKET' || type.endsWith('_MARKET')
 
-/** Types that wait for the mark price before they enter the book. */
+/** Types that wait until the mark price reaches their trigger; they then enter the book. */
 export const isConditional = (type: OrderType): boolean => type !== 'MARKET' && type !== 'LIMIT'
 
 /** Take-profit and stop-loss types, which must sign the reduce-only bit. */
@@ -103,8 +104,8 @@ export const isAlwaysReduceOnly = (type: OrderType): boolean =>
 export const bookType = (type: OrderType): 'MARKET' | 'LIMIT' => (isMarketType(type) ? 'MARKET' : 'LIMIT')
 
 /**
- * 0 none, 1 mark at or above the trigger, 2 mark at or below it. Signed; the contract rejects any other
- * value.
+ * 0: no trigger; 1: mark at or above the trigger; 2: mark at or below it. Signed; the contract rejects any
+ * other value.
  */
 export type TriggerCondition = 0 | 1 | 2
 
@@ -118,10 +119,7 @@ export function triggerCondition(type: OrderType, side: Side): TriggerCondition 
   return above ? 1 : 2
 }
 
-/**
- * Whether `mark` has reached the order's trigger in a market with this tick. Always true for types that do
- * not wait.
- */
+/** Whether `mark` has reached the order's trigger. Always true for types without a trigger. */
 export function isTriggered(
   order: Pick<Order, 'type' | 'side' | 'trigger'>,
   mark: Price,
@@ -138,9 +136,10 @@ export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
   expiration !== 0 && asOf > expiration * 1000
 
 /**
- * The last second in which an order may be matched; 0 never expires. A session key may sign only for `asOf`
- * below its expiry. Its orders therefore end in the second before that expiry, or at their own expiration if
- * it is earlier. `keyExpiresAt` is null if the maker signed.
+ * The last second in which an order may be matched; 0 never expires.
+ * A session key may sign only for `asOf` below its expiry, so its orders end one second earlier: a key that
+ * expires at 1000 allows matches up to 999. An earlier expiration of the order applies first. `keyExpiresAt`
+ * is null if the maker signed.
  */
 export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): Seconds {
   if (keyExpiresAt === null) return expiration

@@ -1,6 +1,6 @@
 /**
- * Recomputes the reservations of an account's live orders after its position has changed, and cancels those
- * that it can no longer pay for.
+ * Recomputes the reservations of an account's live orders after a position change. Orders that the account
+ * can no longer pay for are cancelled.
  */
 import type { Cancel } from '../auction/clearing.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -9,7 +9,7 @@ import { leaveBook, type OpenOrder, reservable, reserve } from './open-order.ts'
 import type { OrderChanges } from './order-changes.ts'
 import { newestToCancel, type Reservable, type Reservation, reservationsOf } from './reservation.ts'
 
-/** Wei that an account can use. `reserved` is the sum over all markets. */
+/** Available wei of an account. `reserved` is the sum over all markets. */
 export interface Funds {
   readonly free: Quote
   readonly reserved: Quote
@@ -17,14 +17,14 @@ export interface Funds {
 
 export interface RecomputedReservations {
   readonly reservations: ReadonlyMap<Seq, Reservation>
-  /** Orders that the account can no longer pay for, the newest first. */
+  /** Orders that the account can no longer pay for, newest first. */
   readonly cancels: readonly Cancel[]
 }
 
 /**
- * New reservations for an account's open and waiting orders in a market where its matched position has become
- * `size`. `before` is the amount reserved for these orders so far, which `funds.reserved` includes. If the
- * account cannot pay for all of them, the newest are cancelled.
+ * New reservations for an account's open and waiting orders in a market, after its matched position became `size`.
+ * `before`: earlier reservations of these orders, included in `funds.reserved`. If the account cannot pay for all orders, the
+ * newest are cancelled.
  */
 export function recomputeReservations(
   spec: MarketSpec,
@@ -43,15 +43,17 @@ export function recomputeReservations(
 export interface ReserveLiveInput {
   readonly spec: MarketSpec
   readonly at: Millis
-  /** The account's position from which its orders reserve. */
+  /** Position from which the account's orders reserve. */
   readonly size: Steps
-  /** Its orders that may reserve, as `changes` has them. */
+  /** Orders that may reserve, as stored in `changes`. */
   readonly live: readonly OpenOrder[]
   readonly funds: Funds
   readonly before: Quote
 }
 
-/** Recomputes the reservations of an account in `changes`. Orders that it cannot pay for end, the newest first. */
+/**
+ * Recomputes the reservations of an account in `changes`. Orders that it cannot pay for end, newest first.
+ */
 export function reserveLive(
   changes: OrderChanges,
   { spec, at, size, live, ...terms }: ReserveLiveInput,

@@ -1,8 +1,7 @@
 /**
- * Computes the reservation of an order: for every step that may open a position, the margin and the fee
- * allowance of the order's worst fill.
- *
- * A reservation is linear in steps. A fill takes its own share of it, or what the fill costs if that is more
+ * Computes an order's reservation: for every step that may open a position, margin and fee allowance at the
+ * worst fill.
+ * A reservation is linear in steps. A fill takes its proportional share, or its actual cost if that is higher
  * (`heldPerStep`), so no sequence of fills debits more than was reserved.
  */
 import { type Band, tickCeil } from '../market/band.ts'
@@ -24,22 +23,22 @@ import {
 import { isConditional, isMarketType, type Order, type Side } from './order.ts'
 
 /**
- * The fields of an order that decide the reservation per opening step. `limit` is the signed price, 0 for a
- * market order.
+ * Order fields that decide the reservation per opening step. `limit` is the signed price, 0 for a market
+ * order.
  */
 export interface ReservationTerms {
   readonly side: Side
   readonly limit: Ticks
   readonly leverage: number
-  /** See `reservedPriceOf`; fixed at acceptance, and again when the order triggers. */
+  /** See `reservedPriceOf`. Fixed at acceptance, and again when the order triggers. */
   readonly reservedPrice: Ticks
 }
 
-/** An open or waiting order with the fields that reservations need. */
+/** An open or waiting order with the fields that reservations use. */
 export interface Reservable extends ReservationTerms {
   readonly seq: Seq
   readonly reduceOnly: boolean
-  /** Quantity less everything matched. */
+  /** Quantity less the matched steps. */
   readonly remaining: Steps
 }
 
@@ -53,8 +52,8 @@ export interface Reservation {
 const isBinary = (spec: MarketSpec): boolean => spec.kind === 'binary_future'
 
 /**
- * oracle × (1 + mtbLong) in ticks, rounded up: at or above the band's upper edge while the oracle price is at
- * most `oracle`.
+ * oracle × (1 + mtbLong) in ticks, rounded up.
+ * It is at or above the upper band edge while the oracle price is at most `oracle`.
  */
 function upperEdgeAt(spec: MarketSpec, oracle: Ticks): Ticks {
   const price = mulDivUp(priceOf(spec, oracle), ONE + spec.mtbLong, ONE) as Price
@@ -67,14 +66,15 @@ function lowerEdgeAt(spec: MarketSpec, oracle: Ticks): Ticks {
 }
 
 /**
- * The price in ticks up to which the reservation covers every step; for a binary sell the price down to which
- * it does. It caps the price of a buy in the auction and is the floor of a binary sell.
+ * The highest price in ticks at which the reservation covers every step; for a binary sell, the lowest such
+ * price.
+ * It caps a buy's price in the auction and is the floor of a binary sell.
  * - Limit order: its signed limit.
- * - Market order: the band's upper edge; for a binary sell the lower edge.
+ * - Market order: the upper band edge; for a binary sell, the lower edge.
  * - Conditional market order: the same edge of the band around its trigger.
  * - Limit sell of a perpetual or future: it may fill at any price from its limit up, and the band may rise
- *   while it rests. This price is the band's upper edge once the oracle price has risen to the order's limit,
- *   or to the band's upper edge at acceptance if that is higher (conditional: to the edge at its trigger).
+ * while it rests. Its price is the upper band edge after a rise of the oracle price to the limit. The upper
+ * band edge at acceptance applies if it is higher (conditional: the edge at the trigger).
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -91,14 +91,14 @@ export function reservedPriceOf(
 }
 
 /**
- * The price in ticks at which the margin is computed: the limit of a limit sell, which posts margin at its
- * limit at every price, and the reserved price of every other order.
+ * The price in ticks at which the margin is computed.
+ * A limit sell posts margin at its limit at every price; every other order uses its reserved price.
  */
 export const marginPriceOf = ({ side, limit, reservedPrice }: Omit<ReservationTerms, 'leverage'>): Ticks =>
   side === 'SHORT' && limit !== 0 ? limit : reservedPrice
 
 /**
- * Wei reserved per opening step: margin (rounded up per step) and fee allowance at the scheduled taker rate
+ * Wei reserved per opening step: margin (rounded up per step), plus fee allowance at the scheduled taker rate
  * and the reserved price.
  */
 export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Quote {
@@ -108,23 +108,25 @@ export function reservationPerStep(spec: MarketSpec, terms: ReservationTerms): Q
   return (marginPerStep(spec, basis, terms.leverage) + fee) as Quote
 }
 
-/** Upper bound of the wei that one opening step costs in a fill at `price` ticks. */
+/** Upper bound in wei of the debit per opening step, for a fill at `price` ticks. */
 const debitPerStep = (spec: MarketSpec, terms: ReservationTerms, price: Ticks, oracle: Price): Quote =>
   (marginPerStep(spec, openingBasis(spec, terms, price, oracle), terms.leverage) +
     feeAllowancePerStep(spec, price)) as Quote
 
-/** The prices and the rates of a batch. */
+/** Prices and rates of a batch. */
 export interface FillPrices {
-  /** The terms that the batch charges. Its taker rate can be below the one at which orders reserve. */
+  /** Market terms with the rates that the batch charges. Their taker rate can be below the reserved one. */
   readonly charging: MarketSpec
   readonly clearing: Ticks
   readonly oracle: Price
 }
 
 /**
- * Wei per opening step that a fill holds until it is mined: its share of the reservation, or what the fill costs if that is more. Only a
- * sell of a perpetual or future can fill beyond its reserved price. It fills at most `coveredSteps`, so the order's whole reservation
- * suffices; what is left for the other steps is then less than they need, and their reservation must be recomputed.
+ * Wei per opening step that a fill holds until it is mined: its share of the reservation, or its cost if that
+ * is higher.
+ * Only a sell of a perpetual or future can fill beyond its reserved price. It fills at most `coveredSteps`,
+ * so the order's whole reservation suffices. The remaining steps are then under-reserved and must be
+ * recomputed.
  */
 export function heldPerStep(
   spec: MarketSpec,
@@ -135,10 +137,10 @@ export function heldPerStep(
 }
 
 /**
- * Steps of `openable` that the reservation covers at every price of a batch with this band. Buys and binary
- * sells: all steps, because the reserved price bounds their price. Other sells have no upper price bound. If
- * the band has risen beyond the price that their allowance covers, fewer steps are covered: reservation /
- * worst debit, rounded down.
+ * Steps of `openable` that the reservation covers at every price of a batch with this band.
+ * Buys and binary sells: all steps, because the reserved price bounds their price. Other sells have no upper
+ * price bound. If the band has risen beyond their fee allowance, fewer steps are covered: reservation / worst
+ * debit, rounded down.
  */
 export function coveredSteps(
   spec: MarketSpec,
@@ -154,8 +156,8 @@ export function coveredSteps(
 }
 
 /**
- * Steps of the position that no plain order against it has taken yet. The next such order closes this many
- * steps and opens the rest.
+ * Position steps that no plain order against the position has claimed yet.
+ * The next such order closes this many steps and opens its remaining steps.
  */
 export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Steps {
   let left = Math.abs(size)
@@ -166,9 +168,10 @@ export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Ste
 }
 
 /**
- * Reservations of one account's orders in one market against the matched position `size`, by seq. Plain
- * orders against the position take its reducing capacity by seq; their other steps open. Reduce-only orders
- * take no capacity and reserve nothing. To be recomputed whenever the position changes.
+ * Reservations of one account's orders in one market against the matched position `size`, by seq.
+ * Plain orders against the position claim its reducing capacity by seq; their remaining steps open.
+ * Reduce-only orders claim no capacity and reserve nothing. The caller recomputes the result whenever the
+ * position changes.
  */
 export function reservationsOf(
   spec: MarketSpec,
@@ -188,10 +191,9 @@ export function reservationsOf(
 }
 
 /**
- * The orders to cancel, newest first, until the others reserve at most `budget` wei. Orders that reserve
- * nothing stay, because cancelling them releases nothing. Capacity is not reassigned: it is assigned by seq,
- * so the capacity of a cancelled order could only serve newer orders, and those that reserve are cancelled
- * before it.
+ * Orders to cancel, newest first, until the remaining orders reserve at most `budget` wei.
+ * Orders without a reservation stay, because cancelling them releases nothing. Capacity is not reassigned:
+ * only newer orders could use a cancelled order's capacity, and newer reserving orders are cancelled first.
  */
 export function newestToCancel(reservations: readonly Reservation[], budget: Quote): readonly Seq[] {
   let reserved = reservations.reduce((sum, { amount }) => (amount === 0n ? sum : sum + amount), 0n)

@@ -1,7 +1,7 @@
 /**
- * Computes a market's reservations again after its highest taker rate has changed: account by account, a bounded number of orders per step.
- * Until all are done no batch runs, so that no fill costs more than was reserved for it. The journal records the progress: another owner
- * continues there.
+ * Recomputes a market's reservations after a change of its highest taker rate, in steps with a bounded number of orders.
+ * No batch runs until all accounts are done, so that no fill costs more than was reserved for it. The journal records the
+ * progress, so that another owner can continue.
  */
 import { areReserved } from '../auction/action-basis.ts'
 import type { MarketPlan } from '../auction/batch-plan.ts'
@@ -17,7 +17,7 @@ import { OrderChanges } from './order-changes.ts'
 import { type Funds, reserveLive } from './recompute-reservations.ts'
 
 export interface ReserveAgainInput {
-  /** With the new taker rate. */
+  /** Specification with the new taker rate. */
   readonly spec: MarketSpec
   readonly at: Millis
   /** All live orders of the accounts in the market. */
@@ -27,7 +27,10 @@ export interface ReserveAgainInput {
   readonly fundsOf: (account: UserId) => Funds
 }
 
-/** Orders that an account can no longer pay for end, the newest first. Held reservations of settling fills stay: their rate is fixed. */
+/**
+ * Orders that an account can no longer pay for end, newest first. Held reservations of settling fills stay,
+ * because their rate is fixed.
+ */
 export function planReserveAgain({ spec, at, orders, positions, fundsOf }: ReserveAgainInput): MarketPlan {
   const changes = new OrderChanges(new Map(orders.map((order) => [order.seq, order])))
   for (const [account, own] of Map.groupBy(orders, (order) => order.account)) {
@@ -43,13 +46,13 @@ export function planReserveAgain({ spec, at, orders, positions, fundsOf }: Reser
 /** Below the id of every account. */
 const START = 0 as UserId
 
-/** The accounts of one step, and whether others follow. */
+/** Accounts of one step, and whether further accounts follow. */
 export interface ReservingTurn {
   readonly accounts: ReadonlySet<UserId>
   readonly hasMore: boolean
 }
 
-/** Null if all reservations are computed at the highest taker rate in force. */
+/** Null if all reservations use the highest taker rate in force. */
 export function reservingTurn(
   snapshot: Pick<MarketSnapshot, 'terms' | 'reservingAfter'>,
   live: LiveBook,
@@ -60,7 +63,7 @@ export function reservingTurn(
   return nextAccounts(live, isStarted ? (snapshot.reservingAfter ?? START) : START)
 }
 
-/** The next accounts by id whose orders together are at most `MAX_ORDERS_PER_TURN`; at least one. */
+/** The next accounts by id with at most `MAX_ORDERS_PER_TURN` orders in total; at least one account. */
 function nextAccounts(live: LiveBook, after: UserId): ReservingTurn {
   const waiting = live.accounts().filter((account) => account > after)
   const chosen: UserId[] = []
@@ -73,6 +76,6 @@ function nextAccounts(live: LiveBook, after: UserId): ReservingTurn {
   return { accounts: new Set(chosen), hasMore: chosen.length < waiting.length }
 }
 
-/** Up to which account the reservations are computed after the step; null: all are. */
+/** Last recomputed account after the step; null: all accounts are done. */
 export const reservedUpTo = ({ accounts, hasMore }: ReservingTurn): UserId | null =>
   hasMore ? ([...accounts].at(-1) as UserId) : null

@@ -1,6 +1,5 @@
 /**
- * Computes the largest order that admission accepts, and converts a trader's sizing into steps.
- *
+ * Computes the largest order that admission accepts, and converts a trader's sizing to steps.
  * The maximum is found by calling `admit`: the returned size is accepted, and one step more is rejected.
  */
 import type { Band } from '../market/band.ts'
@@ -26,8 +25,7 @@ import type { OrderRefusal } from './order-request.ts'
 export type UnsizedOrder = Omit<Order, 'quantity'>
 
 /**
- * The constraint that ends the maximum: a refusal of `admit`, or a bound that admission does not check.
- * Closed list.
+ * Constraint that ends the maximum: a refusal of `admit`, or a limit that admission does not check. The list is closed.
  */
 export type BindingCode = AdmissionCode | 'MAX_ORDER_SIZE' | 'POSITION_SIZE'
 export type BindingConstraint = OrderRefusal<BindingCode>
@@ -64,7 +62,8 @@ const reduces = ({ side }: Pick<Order, 'side'>, { position }: AdmissionInput): b
   position.size * signOf(side) < 0
 
 /**
- * A reduce-only order gains nothing from more steps than the position, although admission would accept them.
+ * Maximum steps to try. A reduce-only order gains nothing beyond the position, although admission would
+ * accept more steps.
  */
 function ceilingOf(order: UnsizedOrder, input: AdmissionInput): Ceiling {
   const { spec, position } = input
@@ -77,8 +76,8 @@ function ceilingOf(order: UnsizedOrder, input: AdmissionInput): Ceiling {
 }
 
 /**
- * The largest quantity that `admit` accepts, by bisection: from the smallest order on, admission only gets
- * stricter with size. Takes about thirty calls of `admit`. A reduce-only order is bounded by the position.
+ * Largest quantity that `admit` accepts, by bisection with about thirty calls.
+ * From the smallest order on, admission only gets stricter with size. A reduce-only order is bounded by the position.
  */
 export function maximumOf(order: UnsizedOrder, input: AdmissionInput): Maximum {
   const ceiling = ceilingOf(order, input)
@@ -103,23 +102,23 @@ export function maximumOf(order: UnsizedOrder, input: AdmissionInput): Maximum {
   return { steps: accepted as Steps, binding: refusal }
 }
 
-/** How a trader states a size. Shares are fractions × 1e18, at most ONE. */
+/** A trader's way to state a size. Shares are fractions × 1e18, at most ONE. */
 export type Sizing =
   | { readonly intent: 'units'; readonly quantity: Quantity }
   | { readonly intent: 'notional'; readonly notional: Quote }
-  /** A share of the available balance, for margin and fee allowance. */
+  /** Share of the available balance, for margin and fee allowance. */
   | { readonly intent: 'available_margin'; readonly share: Rate }
   | { readonly intent: 'max' }
-  /** A share of the matched position. */
+  /** Share of the matched position. */
   | { readonly intent: 'reduce_percentage'; readonly share: Rate }
 
-/** The levels that an order would meet, best price first. */
+/** Levels that an order would meet, best price first. */
 export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 
 /**
- * The steps of a sizing, rounded down to the grid: 0 if it is below one step; one step more than the market's
- * largest order if it is above that. `stepsFor` converts a notional into steps, at a fixed price or by the
- * depth of the book (`stepsOfNotional`).
+ * Steps of a sizing, rounded down to the grid.
+ * It is 0 below one step, and one step above the market's largest order if the size exceeds that order.
+ * `stepsFor` converts a notional to steps, at a fixed price or by book depth (`stepsOfNotional`).
  */
 export function sizeOf(
   sizing: Sizing,
@@ -150,11 +149,11 @@ const aboveMaximum = ({ maxQuantity }: MarketSpec): Steps => (maxQuantity + 1) a
 const cappedSteps = (most: Steps, steps: bigint): Steps =>
   (steps < BigInt(most) ? Number(steps) : most) as Steps
 
-/** The most steps whose notional at `price` is at most `notional`; capped as in `sizeOf`. */
+/** Maximum steps with a notional of at most `notional` at `price`; capped as in `sizeOf`. */
 export const stepsAt = ({ spec }: Pick<AdmissionInput, 'spec'>, price: Ticks, notional: Quote): Steps =>
   cappedSteps(aboveMaximum(spec), notional / notionalAt(spec, price, 1 as Steps))
 
-/** The levels that a market order meets; `fallback` is the price in ticks if there are none. */
+/** Levels that a market order meets; `fallback` is the price in ticks if there are none. */
 export interface OpposingBook {
   readonly side: Order['side']
   readonly depth: Depth
@@ -163,10 +162,9 @@ export interface OpposingBook {
 }
 
 /**
- * The most steps that a market order can buy or sell for `notional` at a single price, as in an auction: the
- * price of the worst level that it needs, which also applies to steps beyond the book. The last step of a
- * level is never taken: with nothing left on the other side, the clearing price would follow the reference
- * instead.
+ * Maximum steps that a market order can trade for `notional` at a single price, as in an auction.
+ * The price is the worst level that it needs; it also applies to steps beyond the book. The last step of a
+ * level is never used: with an empty opposite side, the clearing price would follow the reference instead.
  */
 export function stepsOfNotional(
   input: Pick<AdmissionInput, 'spec'>,

@@ -14,20 +14,22 @@ export interface AdjustmentAdmission {
   readonly deadline: Seconds
   readonly now: Millis
   readonly terms: TermsInForce
-  /** As matched: while the attempt is in flight nothing else changes it. */
+  /** Matched position; nothing else changes it while the attempt is in flight. */
   readonly position: Position
-  /** At `now`. */
+  /** Funding index at `now`. */
   readonly fundingIndex: FundingIndex
   /** Null if the oracle price is too old. */
   readonly oracle: Price | null
-  /** Free balance without what is reserved, after the cancels of the attempt. */
+  /** Free balance less all reservations, after the cancels of the attempt. */
   readonly available: Quote
-  /** Nonces below it are invalid. */
+  /** Minimum valid nonce. */
   readonly minimumNonce: bigint
   readonly isNonceUsed: boolean
-  /** A liquidation of the position is running. */
+  /** True if a liquidation of the position is running. */
   readonly isLiquidating: boolean
-  /** When the account's last signed attempt in the market was aborted; null: within the last minute none was. */
+  /**
+   * Time at which the account's last signed attempt in the market was aborted; null: not within the last minute.
+   */
   readonly failedAt: Millis | null
 }
 
@@ -44,19 +46,20 @@ export type AdmissionRefusal =
   | { readonly code: 'INSUFFICIENT_BALANCE'; readonly available: Quote; readonly needed: Quote }
 
 export interface AdmittedAdjustment {
-  /** Wei to reserve of the free balance. */
+  /** Wei to reserve from the free balance. */
   readonly hold: Quote
-  /** The most wei that leaves the market's pool. */
+  /** Maximum wei that leaves the market's pool. */
   readonly pays: Quote
 }
 
 /**
- * While a position is to be liquidated, an account whose signed attempt was aborted waits this long. An attempt in flight suspends the
- * liquidation, and its owner can make it revert by a transaction of its own, as often as it likes.
+ * Pause of an account after an aborted signed attempt, while its position is to be liquidated.
+ * An attempt in flight suspends the liquidation, and its owner can make it revert with another transaction,
+ * as often as the owner likes.
  */
 export const FAILURE_PAUSE = 60_000 as Millis
 
-/** Room for funding between the acceptance and the execution: a hundredth of the notional. */
+/** Divisor of the notional: 1 % is reserved for funding between acceptance and execution. */
 const FUNDING_ROOM = 100n
 
 export function admitAdjustment(input: AdjustmentAdmission): Verdict<AdmittedAdjustment, AdmissionRefusal> {

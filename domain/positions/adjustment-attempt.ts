@@ -1,6 +1,6 @@
 /**
- * The life of an adjustment that a trader has requested: which states follow each other, what it reserves of the free balance while it is
- * in flight, and what its receipt must contain.
+ * Lifecycle of a requested adjustment: its states, its reservation of free balance while in flight, and its
+ * expected receipt.
  */
 import type { AdjustmentExpectation } from '../settlement/receipt.ts'
 import { type Address, abs, minOf, type Quote } from '../units.ts'
@@ -16,13 +16,13 @@ export const ATTEMPT_STATUSES = [
 ] as const
 export type AttemptStatus = (typeof ATTEMPT_STATUSES)[number]
 
-/** The attempt's outcome is open: its account takes part in no batch and no single action of the market. */
+/** States with an open outcome: the account takes part in no batch and in no single action of the market. */
 export const IN_FLIGHT = ['PREPARED', 'SIGNED', 'SUBMITTED'] as const satisfies readonly AttemptStatus[]
 
 export const isInFlight = (status: AttemptStatus): boolean =>
   (IN_FLIGHT as readonly AttemptStatus[]).includes(status)
 
-/** What the trader has signed. */
+/** The signed adjustment. */
 export type Adjustment = MarginAdjustment | LeverageAdjustment
 
 export const isLeverage = (adjustment: Adjustment): adjustment is LeverageAdjustment =>
@@ -33,22 +33,22 @@ export function kindOf(adjustment: Adjustment): AdjustmentKind {
   return adjustment.amount > 0n ? 'add_margin' : 'remove_margin'
 }
 
-/** The most that the adjustment debits from the free balance. It is reserved while the attempt is in flight. */
+/** Largest debit of the free balance. It is reserved while the attempt is in flight. */
 export function holdOf(adjustment: Adjustment): Quote {
   if (isLeverage(adjustment)) return adjustment.maxMarginIn
   return (adjustment.amount > 0n ? adjustment.amount : 0n) as Quote
 }
 
 /**
- * The most that the adjustment takes out of the market's pool, where `most` is the most margin that the position can have when it is
- * executed.
+ * Largest amount that the adjustment takes out of the market's pool. `most`: largest possible position margin
+ * at execution.
  */
 export function payoutOf(adjustment: Adjustment, most: Quote): Quote {
   if (isLeverage(adjustment)) return most
   return (adjustment.amount >= 0n ? 0n : minOf(-adjustment.amount, most)) as Quote
 }
 
-/** What its receipt must contain. Amounts are positive into the position. */
+/** Expected receipt. Positive amounts move into the position. */
 export function expectationOf(
   adjustment: Adjustment,
   account: Address,

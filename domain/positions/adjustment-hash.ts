@@ -1,8 +1,7 @@
 /**
  * Hashes margin and leverage adjustments (EIP-712 in the market's domain) and recovers their signers.
- *
- * An adjustment may be signed as typed data (65 bytes) or, like an order, as a personal message over the
- * digest (66 bytes, the last one 01).
+ * An adjustment is signed as typed data (65 bytes) or, like an order, as a personal message over the digest
+ * (66 bytes, the last byte 01).
  */
 
 import { toHex, writeHex } from '../hex.ts'
@@ -28,8 +27,7 @@ export const ADJUST_LEVERAGE_TYPE =
   'AdjustLeverage(address account,uint256 leverage,uint256 maxMarginIn,uint256 minMarginOut,uint256 nonce,uint256 deadline)'
 
 /**
- * The account, and the validity of the signature: once per nonce, only above the account's minimum nonce,
- * until the deadline.
+ * The account, and the signature's validity: once per nonce, above the account's minimum nonce, until the deadline.
  */
 export interface Authorization {
   readonly account: Address
@@ -46,8 +44,7 @@ const WORD = 32
 const U64_MASK = (1n << 64n) - 1n
 
 /**
- * keccak of the type hash and one word per value; negative values as two's complement. The first value is an
- * address.
+ * keccak of the type hash and one word per value; negative values as two's complement. The first value is an address.
  */
 function hashStruct(type: string, account: Address, values: readonly bigint[], keccak: Keccak): Uint8Array {
   const words = new Uint8Array((2 + values.length) * WORD)
@@ -63,7 +60,7 @@ function hashStruct(type: string, account: Address, values: readonly bigint[], k
   return keccak(words)
 }
 
-/** The fields of a market's signing domain: chain and trader contract. */
+/** Fields of a market's signing domain: chain and trader contract. */
 export type SigningDomain = Pick<MarketSpec, 'chainId' | 'trader'>
 
 function digestOf(spec: SigningDomain, struct: Uint8Array, keccak: Keccak): Digest {
@@ -92,7 +89,9 @@ export function hashLeverageAdjustment(signed: SignedLeverage, spec: SigningDoma
 const TYPED_LENGTH = 2 + 2 * 65
 const FORMS = '0x and 130 hex digits (r, s, v) for typed data, 132 (r, s, v, 01) for a personal message'
 
-/** The signer of `digest`, in either form. The caller checks that this address may act for the account. */
+/**
+ * Signer of `digest`, for either signature form. The caller checks that this address may act for the account.
+ */
 export function recoverAdjuster(
   digest: Digest,
   signature: string,

@@ -1,4 +1,4 @@
-/** Decides when the keeper signs an adjustment that was accepted, and when it gives it up. Pure. */
+/** Decides when the keeper signs an accepted adjustment, and when it aborts the attempt. Pure. */
 
 import { nextAsOf } from '../auction/as-of.ts'
 import { type MarketTerms, reportRulesOf, termsAt } from '../market/in-force.ts'
@@ -20,24 +20,27 @@ import {
 import { type Adjustment, holdOf, isLeverage, kindOf } from './adjustment-attempt.ts'
 import type { Position } from './position.ts'
 
-/** An attempt that could not be signed within this time of its acceptance is aborted, so that its account is matched again. */
+/** Time after acceptance at which an unsigned attempt is aborted, so that its account can match again. */
 export const PREPARED_LIFETIME = 30_000 as Millis
 
 export type AdjustmentRefusal = MarginRefusal | LeverageRefusal
 
-/** Applies the rules of the contract: which position results, or why it refuses. */
+/** Applies the contract's rules: the resulting position, or the contract's refusal. */
 export const adjust = (spec: MarketSpec, position: Position, adjustment: Adjustment, terms: AdjustTerms) =>
   isLeverage(adjustment)
     ? adjustLeverage(spec, position, adjustment, terms)
     : adjustMargin(spec, position, adjustment, terms)
 
-/** Twin of the modes in `ActionLib.ALLOWED`: an addition needs a market whose positions are not settled, all else one that trades. */
+/**
+ * Twin of the modes in `ActionLib.ALLOWED`.
+ * An addition is possible in every mode except `settled`; every other adjustment only in `open` and `cancel_only`.
+ */
 export function mayAdjust(mode: MarketMode, adjustment: Adjustment): boolean {
   if (mode === 'open' || mode === 'cancel_only') return true
   return mode !== 'settled' && kindOf(adjustment) === 'add_margin'
 }
 
-/** The error that the contract reverts with, by name, and its values in wei. */
+/** Name of the contract error for this refusal, with its values in wei. */
 export function contractError(refusal: AdjustmentRefusal): string {
   switch (refusal.code) {
     case 'NO_POSITION':
@@ -63,10 +66,10 @@ export function contractError(refusal: AdjustmentRefusal): string {
   }
 }
 
-/** The latest `asOf` at which the deadline has not passed. The contract rounds `asOf` up to a second. */
+/** Latest `asOf` before the deadline. The contract rounds `asOf` up to a second. */
 export const latestAsOf = (deadline: Seconds): Millis => (deadline * 1000) as Millis
 
-/** True if the signed transaction can only revert. Without a node nothing is known to be dead. */
+/** True if the signed transaction can only revert. Without a node, no transaction counts as outdated. */
 export const isOutdated = (asOf: Millis, headTime: Millis | null): boolean =>
   headTime !== null && headTime - asOf > ACTION_LIFETIME
 
@@ -74,24 +77,26 @@ export interface SigningInput {
   readonly adjustment: Adjustment
   readonly deadline: Seconds
   readonly createdAt: Millis
-  /** By the database's clock. */
+  /** Database time. */
   readonly now: Millis
   readonly nonce: number
-  /** Nonces below it are invalid. */
+  /** Minimum valid nonce. */
   readonly minimumNonce: bigint
-  /** All that the chain can debit: free balance and pending withdrawal. */
+  /** Funds that the chain can debit: free balance and pending withdrawal. */
   readonly funds: Quote
-  /** The session key that signed. Null: the account signed, or a fork has removed the key, and the contract decides. */
+  /**
+   * Session key that signed. Null: the account signed, or a fork removed the key and the contract decides.
+   */
   readonly sessionKey: SigningKey | null
   /** Block time of the chain's head; null while no node responds. */
   readonly headTime: Millis | null
-  /** An unsettled fill, a queued action of the market or another attempt may still change the position. */
+  /** True if an unsettled fill, a queued market action or another attempt may still change the position. */
   readonly isMoving: boolean
-  /** As mined. */
+  /** Mined position. */
   readonly position: Position
   readonly spec: MarketSpec
   readonly terms: MarketTerms
-  /** After the last queued action. */
+  /** Funding after the last queued action. */
   readonly funding: FundingState
   /** The market's newest report; null if it has none. */
   readonly report: OracleReport | null
@@ -107,7 +112,7 @@ export type SigningDecision =
       readonly kind: 'sign'
       readonly asOf: Millis
       readonly report: OracleReport
-      /** Of a removal. */
+      /** Set for a removal. */
       readonly maxRemovable: Quote | null
     }
 
@@ -117,8 +122,9 @@ const unpaid = (funds: Quote, moved: Quote): string =>
   `FreeBalanceInsufficient(available ${funds}, asked ${moved})`
 
 /**
- * The position is final while nothing may change it, because the attempt keeps the account out of batches and actions. The newest report
- * decides: the operator cannot choose an older price.
+ * Decides whether to sign now.
+ * The position is final once nothing can change it, because the attempt keeps the account out of batches and
+ * actions. The newest report decides: the operator cannot choose an older price.
  */
 export function decideSigning(input: SigningInput): SigningDecision {
   const { adjustment, deadline, createdAt, now, headTime, isMoving, spec, terms, sessionKey } = input

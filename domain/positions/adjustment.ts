@@ -1,7 +1,6 @@
 /**
  * Rules of margin and leverage adjustments: how much may move between the free balance and a position.
- *
- * Twin of the contract's AdjustLib. Amounts are wei. The bank checks the free balance.
+ * Amounts are wei. The bank checks the free balance. Twin of the contract's AdjustLib.
  */
 
 import { type MarketSpec, notionalAt, oneInTicks } from '../market/market.ts'
@@ -21,36 +20,36 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 import { exposureOf, isFullyCollateralised, isLiquidatable } from './margin.ts'
 import { marginOf, outOfRangeField, type Position } from './position.ts'
 
-/** Indexed by the signed value: 0 and 1. */
+/** Remove modes; the index is the signed value, 0 or 1. */
 export const REMOVE_MODES = ['exact', 'up_to'] as const
 export type RemoveMode = (typeof REMOVE_MODES)[number]
 
 export interface MarginAdjustment {
-  /** Positive adds, negative removes. */
+  /** Positive: adds margin; negative: removes margin. */
   readonly amount: Quote
-  /** `up_to` removes at most the amount, as far as it is removable; allowed only with a negative amount. */
+  /** `up_to` removes the removable margin up to the amount; allowed only for a negative amount. */
   readonly removeMode: RemoveMode
-  /** The adjustment is refused if less than this moves, in either direction. */
+  /** Minimum moved amount, in either direction; the adjustment is refused below it. */
   readonly minAmount: Quote
 }
 
 export interface LeverageAdjustment {
   readonly leverage: number
-  /** The most that may be debited from the free balance. */
+  /** Maximum debit of the free balance. */
   readonly maxMarginIn: Quote
-  /** The least that must be credited to the free balance. */
+  /** Minimum credit to the free balance. */
   readonly minMarginOut: Quote
 }
 
 export interface AdjustTerms {
-  /** Of the market's last action. */
+  /** Funding index of the market's last action. */
   readonly fundingIndex: FundingIndex
   readonly oracle: Price
 }
 
 export interface AdjustmentResult {
   readonly position: Position
-  /** Wei from the free balance into the position; negative in the other direction. */
+  /** Wei moved from the free balance into the position; negative in the other direction. */
   readonly moved: Quote
 }
 
@@ -61,13 +60,13 @@ type OutOfRange = {
 
 export type MarginRefusal =
   | { readonly code: 'NO_POSITION' }
-  /** An amount of 0, or a removal of which nothing is removable. */
+  /** The amount is 0, or nothing is removable. */
   | { readonly code: 'NOTHING_MOVES' }
-  /** `up_to` with a positive amount. */
+  /** `up_to` was used with a positive amount. */
   | { readonly code: 'REMOVE_MODE' }
   | { readonly code: 'ABOVE_REMOVABLE'; readonly maxRemovable: Quote; readonly received: Quote }
   | { readonly code: 'BELOW_MINIMUM'; readonly minAmount: Quote; readonly moves: Quote }
-  /** The position is eligible for liquidation: an addition must reach IMR. */
+  /** The position is eligible for liquidation, and the addition does not reach IMR. */
   | { readonly code: 'ADDITION_INSUFFICIENT'; readonly needed: Quote; readonly received: Quote }
   | OutOfRange
 
@@ -80,30 +79,29 @@ export type LeverageRefusal =
 // ---------------------------------------------------------------------- requirements
 
 /**
- * Equity less `required` (both wei × 1e18) in whole wei, rounded down. If positive, this much could leave the
- * position; if negative, its absolute value is missing.
+ * Equity less `required` (both wei × 1e18) in whole wei, rounded down.
+ * Positive: this much could leave the position. Negative: its absolute value is missing.
  */
 const excessEquity = (equity: bigint, required: bigint): bigint => divFloor(equity - required, ONE)
 
 const initialRequirement = (spec: MarketSpec, notional: bigint): bigint => divCeil(notional * spec.imr, ONE)
 
 /**
- * Equity that gives the notional this leverage, rounded up. By the listing rule never below the initial
- * requirement.
+ * Equity at which the notional has this leverage, rounded up. By the listing rule it is never below the
+ * initial requirement.
  */
 const leverageRequirement = (notional: bigint, leverage: number): bigint =>
   divCeil(notional, BigInt(leverage))
 
-/** The largest loss of a binary position, in wei. */
+/** Largest loss of a binary position, in wei. */
 function maximumLoss(spec: MarketSpec, { size, entryNotional }: Position): bigint {
   if (size >= 0) return entryNotional
   return notionalAt(spec, oneInTicks(spec), -size as Steps) - entryNotional
 }
 
 /**
- * The most wei that a removal may take, rounded down: the ratio stays at or above IMR and 1 / leverage,
- * margin stays at or above zero (unrealised profit is never paid out), and a fully collateralised binary
- * position stays so.
+ * Maximum removal in wei, rounded down. The ratio stays at or above IMR and 1 / leverage.
+ * Margin stays at or above zero: unrealised profit is never paid out. Full collateral stays full.
  */
 export function maxRemovable(
   spec: MarketSpec,
@@ -179,10 +177,10 @@ function removal(
 // ---------------------------------------------------------------------- leverage
 
 /**
- * Brings equity to notional / leverage, rounded up. Missing margin comes in, rounded up; excess margin
- * leaves, rounded down, and never more than the margin. The result always meets IMR, so that a position
- * eligible for liquidation is either restored or the adjustment is refused. Without a position only the
- * leverage is set.
+ * Moves margin until equity is notional / leverage, rounded up.
+ * Missing margin comes in, rounded up. Excess margin leaves, rounded down, up to the whole margin. The result
+ * always meets IMR: a position eligible for liquidation is restored, or the adjustment is refused. Without a
+ * position only the leverage is set.
  */
 export function adjustLeverage(
   spec: MarketSpec,

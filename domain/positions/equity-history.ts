@@ -1,13 +1,14 @@
 /**
- * The equity of an account over time: what entered and left it, what its positions realized, and what they are worth. In every interval the
- * equity changes by deposits less withdrawals, plus realized profits, less fees, plus funding, plus the change of unrealized profits, to the wei.
+ * Equity of an account over time: deposits, withdrawals, realized results, and position values.
+ * In every interval, to the wei: equity change = deposits - withdrawals + realized profits - fees + funding +
+ * change of unrealized profits.
  */
 import type { MarketSpec } from '../market/market.ts'
 import { fundingPayment } from '../prices/funding-payment.ts'
 import type { FundingIndex, Price, Quote, Steps } from '../units.ts'
 import { equityOf } from './margin.ts'
 
-/** Sums of events. `funding`: what positions received when their sizes changed. */
+/** Sums of events. `funding`: funding received by positions when their sizes changed. */
 export interface EquityFlows {
   readonly deposits: bigint
   readonly withdrawals: bigint
@@ -39,17 +40,17 @@ const netOf = ({ deposits, withdrawals, realizedPnl, fees, funding }: EquityFlow
 export interface HeldPosition {
   readonly size: Steps
   readonly entryNotional: Quote
-  /** The index up to which its funding is among the flows. */
+  /** Funding index up to which the flows include its funding. */
   readonly fundedTo: FundingIndex
   readonly index: FundingIndex
-  /** Null: no price was published before that time, so the position counts at its entry. */
+  /** Null: no price was published before that time, so the position is valued at its entry. */
   readonly price: Price | null
 }
 
-/** Values of positions beside the flows. */
+/** Position values beyond the flows. */
 export interface PositionValue {
   readonly unrealizedPnl: bigint
-  /** Funding since their sizes last changed. */
+  /** Funding since the sizes last changed. */
   readonly accruedFunding: bigint
 }
 
@@ -77,13 +78,15 @@ export interface EquityInterval {
 }
 
 export interface EquityPoint extends EquityFlows {
-  /** Free balance and margins of positions. */
+  /** Free balance plus position margins. */
   readonly balance: bigint
   readonly unrealizedPnl: bigint
   readonly equity: bigint
 }
 
-/** One point per interval, in their order. `before`: all flows before the first interval, and the value at its start. */
+/**
+ * One point per interval, in order. `before`: all flows before the first interval, and the value at its start.
+ */
 export function equityPoints(before: EquityInterval, intervals: readonly EquityInterval[]): EquityPoint[] {
   let net = netOf(before.flows)
   let { accruedFunding } = before.value

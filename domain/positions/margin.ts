@@ -1,8 +1,6 @@
 /**
- * Computes equity and margin ratios at the oracle price, and compares them with the requirements.
- *
- * Ratios are compared by cross-multiplication, so that no rounding decides a liquidation. Twin of the
- * contract's MarginLib.
+ * Computes equity and margin ratios at the oracle price. Twin of the contract's MarginLib.
+ * Ratios are compared by cross-multiplication, so that rounding never decides a liquidation.
  */
 import { type MarketSpec, notionalAt, oneInTicks, priceOf } from '../market/market.ts'
 import type { Side } from '../orders/order.ts'
@@ -19,7 +17,7 @@ import {
 } from '../units.ts'
 import { marginOf, type Position } from './position.ts'
 
-/** A position is eligible for liquidation below MMR plus this: half a percentage point. */
+/** Liquidation starts below MMR + this buffer: half a percentage point. */
 export const LIQUIDATION_BUFFER = 5_000_000_000_000_000n as Rate
 
 /** Equity and notional in wei × 1e18; exact for any oracle price. */
@@ -28,17 +26,11 @@ export interface Exposure {
   readonly notional: bigint
 }
 
-/**
- * The price at which the notional is computed: the oracle price; for a binary short 1 - oracle price, its
- * possible loss.
- */
+/** Notional price: the oracle price; for a binary short, its largest loss 1 - oracle price. */
 const requirementPrice = (spec: MarketSpec, size: Steps, oracle: Price): bigint =>
   spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
 
-/**
- * Equity of a long: margin + value - entry. Of a short: margin + entry - value. Margin after all funding up
- * to `index`.
- */
+/** Long: margin + value - entry. Short: margin + entry - value. Margin includes all funding up to `index`. */
 export function exposureOf(
   spec: MarketSpec,
   position: Position,
@@ -67,8 +59,8 @@ export const isRatioNotWorse = (before: Exposure, after: Exposure): boolean =>
   after.equity * before.notional >= before.equity * after.notional
 
 /**
- * The ratio × 1e18 for display and ranking, rounded down; null if the notional is 0. Not to be used for
- * decisions.
+ * The ratio × 1e18 for display and ranking, rounded down; null if the notional is 0. Decisions must not use
+ * it.
  */
 export const ratioOf = ({ equity, notional }: Exposure): Rate | null =>
   notional === 0n ? null : (divFloor(equity * ONE, notional) as Rate)
@@ -91,8 +83,8 @@ export const mayOpen = (spec: MarketSpec, position: Position, index: FundingInde
   isFullyCollateralised(spec, position, index)
 
 /**
- * Whether the ratio is below `rate` and the position could lose more than its margin. With `spec.mmr` this is
- * the contract's condition for an inheritance by the backstop.
+ * Whether the ratio is below `rate` and the position could lose more than its margin.
+ * With `spec.mmr`, this is the contract's condition for an inheritance by the backstop.
  */
 export const isBelow = (
   spec: MarketSpec,
@@ -114,9 +106,10 @@ export const isLiquidatable = (
 ): boolean => isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
 
 /**
- * The check after an account's fills of a part: the ratio meets IMR, or no fill opened and the ratio is not
- * worse. A close keeps or improves the ratio of the rest (the roundings favour the rest), so a pure close
- * always passes. `opened`: whether any fill grew, opened or flipped the position.
+ * Checks an account after its fills of a part: the ratio meets IMR, or no fill opened and the ratio is not
+ * worse.
+ * A close keeps or improves the ratio of the remaining position, because the roundings favour that position.
+ * `opened`: whether a fill grew, opened or flipped the position.
  */
 export function isHealthyAfterFills(
   spec: MarketSpec,
@@ -132,12 +125,12 @@ export function isHealthyAfterFills(
   )
 }
 
-/** No upper bound for a buy: every price of a batch is lower. */
+/** Marks a buy without an upper bound: every batch price is lower. */
 export const NO_UPPER_BOUND = Number.MAX_SAFE_INTEGER as Ticks
 
 /**
- * The highest p with p(1 - 1/L) <= reference × (1 - IMR), for a share margined at p. Null if there is no
- * bound (L = 1).
+ * The highest p with p(1 - 1/L) <= reference × (1 - IMR), for a share margined at p. Null for L = 1, which
+ * has no bound.
  */
 function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: number): bigint | null {
   if (leverage === 1) return null
@@ -146,8 +139,8 @@ function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: numb
 }
 
 /**
- * The lowest price at which the margin of a sell (at its signed limit, or at that price for a market order)
- * meets IMR at the oracle price.
+ * The lowest price at which a sell meets IMR at the oracle price.
+ * A limit sell is margined at its signed limit, a market sell at the price itself.
  */
 function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Price): bigint {
   const factor = BigInt(leverage)
@@ -157,12 +150,11 @@ function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Pr
 }
 
 /**
- * The price in ticks up to which (buy) or from which (sell) an opening share alone meets IMR at the oracle
- * price, rounded to the safe side.
- *
- * The share's ratio does not depend on its size, and a position at or above IMR stays there when such a share
- * joins it. `limit` is the signed price, 0 for a market order.
- * - Buy: p <= O(1-IMR)/(1-1/L); `NO_UPPER_BOUND` if there is no bound.
+ * The highest price (buy) or lowest price (sell) in ticks at which an opening share alone meets IMR at the
+ * oracle price.
+ * The bound is rounded to the safe side. The share's ratio does not depend on its size, and a position at or
+ * above IMR stays there when the share joins it. `limit` is the signed price, 0 for a market order.
+ * - Buy: p <= O(1-IMR)/(1-1/L); `NO_UPPER_BOUND` for L = 1.
  * - Limit sell: p >= O(1+IMR) - limit/L; 0 if there is no bound.
  * - Market sell: p >= O(1+IMR)/(1+1/L), which requires IMR × L <= 1 (listing rule).
  * - Binary short: a buy of NO at 1-p against 1-O.

@@ -1,6 +1,6 @@
 /**
- * An account's isolated position in one market, as the contract stores it in one slot, and the effect of one
- * fill on it.
+ * An account's isolated position in one market, stored by the contract in one slot, and the effect of one
+ * fill.
  */
 
 import { invariant } from '../invariant.ts'
@@ -26,7 +26,7 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 export interface Position {
   /** Signed: long positive. */
   readonly size: Steps
-  /** Sum of price × quantity of the open steps in wei; never negative. */
+  /** Wei: the sum of price × quantity over the open steps; never negative. */
   readonly entryNotional: Quote
   /**
    * Margin with funding folded in: margin = foldedMargin - size × fundingIndex at any later index. May be
@@ -34,8 +34,7 @@ export interface Position {
    */
   readonly foldedMargin: Quote
   /**
-   * Leverage of the last opening fill or leverage adjustment; 0 only if the account has had neither in
-   * this market.
+   * Leverage of the last opening fill or leverage adjustment; 0 before the account's first in this market.
    */
   readonly leverage: number
 }
@@ -53,22 +52,22 @@ export const FLAT: Position = {
 export const ENTRY_NOTIONAL_END = 1n << 92n
 export const FOLDED_MARGIN_END = 1n << 91n
 
-/** One order's share of a part, as it is applied to the position. */
+/** One order's share of a settlement part, in the form that `applyFill` applies to the position. */
 export interface PositionFill {
   readonly side: Side
   /** Clearing price. */
   readonly price: Ticks
   /** All steps of the fill, above 0. The closing steps apply first; the rest grow or open the position. */
   readonly steps: Steps
-  /** Steps that pay the taker rate. They apply to the closing steps first. */
+  /** Steps that pay the taker rate; closing steps are charged first. */
   readonly takerSteps: Steps
-  /** The order's leverage; applies to the opening steps only. */
+  /** The order's leverage; it applies to the opening steps only. */
   readonly leverage: number
-  /** The price at which the opening steps are margined; see `openingBasis`. */
+  /** Margin price of the opening steps; see `openingBasis`. */
   readonly basis: Price
 }
 
-/** Terms that are equal for every fill of a part. */
+/** Terms shared by every fill of a part. */
 export interface FillTerms extends FeeRates {
   readonly fundingIndex: FundingIndex
 }
@@ -77,13 +76,13 @@ export interface FillResult {
   readonly position: Position
   readonly closed: Steps
   readonly opened: Steps
-  /** Margin released by the closing steps; negative if funding has exceeded it. */
+  /** Margin released by the closing steps; negative if accrued funding exceeds it. */
   readonly released: Quote
   /** Profit or loss realised by the closing steps. */
   readonly realised: Quote
   /** Margin added with the opening steps. */
   readonly added: Quote
-  /** All fees of the fill, and the part of them that the closing steps paid. */
+  /** Total fee of the fill, and the part that the closing steps paid. */
   readonly fee: Quote
   readonly closingFee: Quote
   /** Change of the account's free balance: released + realised - added - fee. */
@@ -91,7 +90,7 @@ export interface FillResult {
 }
 
 export type FillRefusal =
-  /** The closing steps are worth less than zero at this price: the fill would leave bad debt. */
+  /** At this price the closing steps are worth less than zero, so the fill would leave bad debt. */
   | { readonly code: 'NEGATIVE_PROCEEDS'; readonly proceeds: Quote }
   /** The new position does not fit its storage slot. */
   | { readonly code: 'OUT_OF_RANGE'; readonly field: 'size' | 'entryNotional' | 'foldedMargin' }
@@ -105,15 +104,15 @@ export const foldMargin = (margin: bigint, size: Steps, index: FundingIndex): Qu
   (margin + BigInt(size) * index) as Quote
 
 /**
- * What the position contributes to its market's pool, in wei: its equity at price 0 and index 0. Sizes of a market sum to zero, so
- * the sum over all of its positions is the pool at every price and index.
+ * The position's share of its market's pool, in wei: its equity at price 0 and index 0.
+ * Position sizes in a market sum to zero, so the shares sum to the pool at every price and index.
  */
 export const poolShare = ({ size, entryNotional, foldedMargin }: Position): Quote =>
   (size > 0 ? foldedMargin - entryNotional : foldedMargin + entryNotional) as Quote
 
 export const signOf = (side: Side): 1 | -1 => (side === 'LONG' ? 1 : -1)
 
-/** Steps of a fill on `side` that close the position; the others open. */
+/** Steps of a fill on `side` that close the position; the remaining steps open. */
 export const closingSteps = (size: Steps, side: Side, steps: Steps): Steps =>
   size * signOf(side) < 0 ? minOf(steps, Math.abs(size) as Steps) : (0 as Steps)
 
@@ -125,8 +124,7 @@ export const marginPerStep = (spec: MarketSpec, basis: Price, leverage: number):
   mulDivUp(basis, spec.step, ONE * BigInt(leverage)) as Quote
 
 /**
- * The price at which an opening share is margined. `limit` is the signed price in ticks, 0 for a market
- * order.
+ * Margin price of an opening share. `limit` is the signed price in ticks, 0 for a market order.
  * - Buy: the clearing price.
  * - Limit sell: its signed limit, so that a fill above it increases the profit instead of the debit.
  * - Market sell: the lower of clearing price and oracle price.
@@ -145,8 +143,8 @@ export function openingBasis(
 }
 
 /**
- * The closing steps' share of margin and entry notional in wei. Margin rounds down; entry rounds in favour of
- * the rest: up for a long, down for a short.
+ * The closing steps' share of margin and entry notional in wei.
+ * Margin rounds down. Entry rounds in favour of the remaining position: up for a long, down for a short.
  */
 export function closedShare(
   position: Position,
@@ -221,7 +219,7 @@ function grow(
   }
 }
 
-/** The first field that the position's storage slot cannot store. */
+/** Name of the first field that exceeds its bits in the storage slot, if any. */
 export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 'foldedMargin' | null {
   if (!Number.isSafeInteger(position.size)) return 'size'
   if (position.entryNotional >= ENTRY_NOTIONAL_END) return 'entryNotional'
@@ -232,12 +230,11 @@ export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 
 const NO_LEG = { released: 0n, realised: 0n, added: 0n, fee: 0n as Quote }
 
 /**
- * Applies one fill of one order: first the closing steps, then those that grow or open.
- *
+ * Applies one fill of one order: the closing steps first, then the opening steps.
  * Money is conserved exactly: free balance + margin changes by the realised result less the fee. Rounding
- * only decides how much margin and entry notional the closing steps take. Refuses negative proceeds before
- * the fee, and a position that does not fit its slot. The margin ratio is checked after all fills of the part
- * (`isHealthyAfterFills`).
+ * only decides how much margin and entry notional the closing steps take.
+ * The function refuses negative proceeds before the fee and a position that does not fit its slot.
+ * `isHealthyAfterFills` checks the margin ratio after all fills of the part.
  */
 export function applyFill(
   spec: MarketSpec,
@@ -275,10 +272,11 @@ export function applyFill(
 }
 
 /**
- * The worst clearing price in ticks at which any share of the position can be closed without bad debt: a long
- * closes at it or higher, a short at it or lower. Computed per step with the roundings of `applyFill`, so it
- * holds for every partial close and for later closes of the same part. For a long at least 0 (no bound); for
- * a short negative if no price is solvent. Source: equity = 0, risk research C3.
+ * The worst clearing price in ticks at which any share of the position can be closed without bad debt.
+ * A long closes at this price or higher, a short at this price or lower. It is computed per step with the
+ * roundings of `applyFill`, so it covers every partial close and later closes of the same part. A long's
+ * bound is at least 0 (no bound); a short's bound is negative if no price is solvent.
+ * Source: equity = 0, risk research C3.
  */
 export function bankruptcyPrice(spec: MarketSpec, position: Position, index: FundingIndex): Ticks {
   invariant(position.size !== 0, 'a flat account has no bankruptcy price')

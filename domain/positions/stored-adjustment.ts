@@ -3,7 +3,6 @@ import type { StoredAdjustment } from '../journal/adjustment-row.ts'
 import type { Address, Quote, Seconds } from '../units.ts'
 import { type Adjustment, isLeverage } from './adjustment-attempt.ts'
 
-/** A signed adjustment. */
 export interface SignedAdjustment {
   readonly adjustment: Adjustment
   readonly signer: Address

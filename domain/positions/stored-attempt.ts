@@ -1,4 +1,4 @@
-/** An adjustment attempt as it is stored, its changes, and the rows of the journal that state them. */
+/** A stored adjustment attempt, its changes, and the journal rows that state them. */
 import type { AdjustmentChanged, AdjustmentRequest, StoredAdjustment } from '../journal/adjustment-row.ts'
 import type { FailureKind, Mismatch } from '../settlement/receipt.ts'
 import { type AdjustmentKind, type AttemptStatus, isInFlight } from './adjustment-attempt.ts'
@@ -43,7 +43,7 @@ export interface AttemptChange {
   readonly failure_reason?: string | null
 }
 
-/** The attempt with the change, and the row that states it. The reservation follows from the status. */
+/** The attempt after the change, with the row that states it. The reservation follows from the status. */
 export function changedAttempt<Attempt extends StoredAttempt>(
   attempt: Attempt,
   change: AttemptChange,
@@ -80,7 +80,7 @@ export function attemptRow(attempt: StoredAttempt, reservedDelta: bigint): Adjus
   }
 }
 
-/** Fields that the attempt's first row states beside its status. */
+/** Fields in the attempt's first row besides its status. */
 export const attemptRequest = (attempt: StoredAttempt): AdjustmentRequest => ({
   digest: attempt.digest,
   nonce: attempt.nonce,
@@ -90,7 +90,7 @@ export const attemptRequest = (attempt: StoredAttempt): AdjustmentRequest => ({
   cancelled_orders: attempt.cancelled_orders,
 })
 
-/** The chain has executed the adjustment, and its events are those expected. */
+/** The chain executed the adjustment, and its events match the expectation. */
 export const committedAttempt = (
   amount: bigint,
   { txHash, gasUsed }: { readonly txHash: string; readonly gasUsed: number | null },
@@ -110,10 +110,10 @@ export const mismatchedAttempt = ({ kind, reason }: Mismatch, txHash: string): A
   failure_reason: reason,
 })
 
-/** The block that ended the attempt has left the chain. Null if it has not ended with a block. */
+/** The block that ended the attempt left the chain. Null if the attempt did not end with a block. */
 export function reopenedAttempt({ status, relayer }: StoredAttempt): AttemptChange | null {
   if (status !== 'COMMITTED' && status !== 'RECEIPT_RECONCILIATION_FAILED') return null
   const open = { moved: null, gas_used: null, failure_kind: null, failure_reason: null }
-  // An attempt that another operator had executed was not sent from here: it is signed as if nothing had happened.
+  // An attempt executed by another operator was not sent from here; it is signed like a new one.
   return relayer === null ? { status: 'PREPARED', ...open, tx_hash: null } : { status: 'SUBMITTED', ...open }
 }

@@ -1,93 +1,98 @@
 /**
- * Aggregates the readings of several sources to one value of a feed, or to the reason why there is none.
- *
- * The value is the median of all usable readings. If fewer than half of them are wrong, by any amount, it lies
- * within the range of the right ones. Outliers are dropped after the median has been computed, not before: the
- * median of what remains could leave that range.
+ * Aggregates readings of several sources to one value of a feed, or to the reason why there is none.
+ * The value is the median of all usable readings. If fewer than half of the readings are wrong, by any
+ * amount, the median lies within the range of the correct readings. Outliers are dropped after the median is
+ * computed: a median of the remaining readings could leave that range.
  */
 import { abs, type Millis } from '../units.ts'
 import type { AbsenceReason, ValueRange } from './feed.ts'
 
-/** What a source says: a price, or another value of a feed, and when it was observed. */
+/** A source's reading: a price or another feed value, and its observation time. */
 export interface Reading {
   readonly price: bigint
   readonly observedAt: Millis
-  /** The aggregator's round that the reading is of: the proof of a report at an AggregatorOracle. */
+  /** Aggregator round of the reading: the proof of a report at an AggregatorOracle. */
   readonly round?: `0x${string}`
 }
 
 /**
- * A time that a source states, in milliseconds, rounded down; null if no clock has such a time. Sources can state any number, and a reading
- * is shown and stored whatever becomes of it.
+ * A source's time in milliseconds, rounded down; null if no clock can have this time.
+ * Sources can send any number, and readings are shown and stored even if they are dropped.
  */
 export const observationTime = (millis: number): Millis | null =>
   millis >= 0 && millis < 2 ** 48 ? (Math.floor(millis) as Millis) : null
 
-/** Why a reading does not count. Closed list. */
+/** Reasons why a reading is dropped. The list is closed. */
 export const DROP_REASONS = [
-  /** The source has yielded nothing; `detail` says why. */
+  /** The source returned no reading; `detail` states the cause. */
   'NO_READING',
   'NOT_POSITIVE',
-  /** Outside the values that the market's contract accepts. */
+  /** The value is outside the range that the market's contract accepts. */
   'OUT_OF_RANGE',
-  /** Observed longer ago than the source's maximum age. */
+  /** The reading is older than the source's maximum age. */
   'STALE',
-  /** Observed later than now, beyond the tolerated difference of clocks. */
+  /** The observation time is ahead of now by more than the tolerated clock difference. */
   'FUTURE',
-  /** Observed before the source's previous reading. */
+  /** The observation precedes the source's previous reading. */
   'OUT_OF_ORDER',
-  /** Another price at the time of the source's previous reading. */
+  /** The price differs from the source's previous reading of the same time. */
   'CONTRADICTORY',
-  /** Observed before the running trading session of the underlying, or a final price before the market's close. */
+  /**
+   * The observation precedes the running trading session of the underlying; for a final price, the market's
+   * close.
+   */
   'TOO_EARLY',
-  /** Farther from the median than the source's bound. */
+  /** The distance to the median exceeds the source's bound. */
   'OUTLIER',
 ] as const
 export type DropReason = (typeof DROP_REASONS)[number]
 
-/** What a source has yielded. */
+/** Result of reading one source. */
 export interface SourceAnswer {
   readonly source: string
-  /** Null if there is none. */
+  /** Null if the source returned none. */
   readonly reading: Reading | null
-  /** The fault of a source without a reading. */
+  /** Fault that prevented a reading. */
   readonly fault: string | null
 }
 
 export interface SourceBounds {
   readonly maxAge: Millis
-  /** Largest distance from the median, in millionths of it. */
+  /** Largest distance from the median, in millionths of the median. */
   readonly maxDeviation: bigint
 }
 
 export interface AggregationRules {
   readonly range: ValueRange
-  /** Whether readings from 0 up to the range count as its lowest value (`isFloored`). A round cannot: the oracle compares it. */
+  /**
+   * Whether readings from 0 up to the range count as its lowest value (`isFloored`).
+   * A round cannot be raised: the oracle compares its value.
+   */
   readonly isFloored: boolean
-  /** Fewest agreeing readings. */
+  /** Minimum number of agreeing readings. */
   readonly minimum: number
   /** Largest distance between two agreeing readings, in millionths of the median. */
   readonly maxSpread: bigint
-  /** By how much the clock of a source may be ahead. */
+  /** Largest lead of a source's clock. */
   readonly maxAhead: Millis
-  /** Earlier readings do not count (`reading-window.ts`). */
+  /** Earliest observation time that counts (`reading-window.ts`). */
   readonly since: Millis
   readonly boundsOf: (source: string) => SourceBounds
   /** The source's previous usable reading; null if there is none. */
   readonly previousOf: (source: string) => Reading | null
 }
 
-/** A reading with what became of it: kept as evidence with the report. */
+/** A reading with its verdict, stored as evidence with the report. */
 export interface JudgedReading {
   readonly source: string
   readonly reading: Reading | null
-  /** Null if the reading counts. */
+  /** Drop reason; null if the reading counts. */
   readonly dropped: DropReason | null
   readonly detail: string | null
 }
 
 export type Aggregate = {
-  /** In the order of the answers. */
+  /** Readings in the order of the answers. */
   readonly readings: readonly JudgedReading[]
 } & (
   | { readonly value: bigint; readonly reason: null }
@@ -154,13 +159,14 @@ function dropOutlier(judged: JudgedReading, value: bigint, { boundsOf }: Aggrega
 
 interface Narrowed {
   readonly readings: readonly JudgedReading[]
-  /** Whether those that are left are within the spread. */
+  /** Whether the remaining readings are within the spread. */
   readonly isNarrow: boolean
 }
 
 /**
- * Drops the reading farthest from the median until the others are within the spread: one source cannot keep those that agree from a
- * value. Of two that are equally far neither is dropped, because which of them is wrong is not known.
+ * Drops the reading farthest from the median until the remaining readings are within the spread.
+ * One faulty source therefore cannot block the agreeing sources. If two readings are equally far, neither is
+ * dropped, because it is unknown which reading is wrong.
  */
 function narrow(readings: readonly JudgedReading[], value: bigint, maxSpread: bigint): Narrowed {
   const used = readings.filter(isUsed)
@@ -179,7 +185,7 @@ const MILLION = 1_000_000n
 const isWithin = (distance: bigint, value: bigint, millionths: bigint): boolean =>
   distance * MILLION <= value * millionths
 
-/** The middle one; of an even number the mean of the two in the middle, rounded down. */
+/** Median; for an even count the mean of the two middle values, rounded down. */
 function median(values: readonly bigint[]): bigint {
   const sorted = [...values].sort(ascending)
   const middle = sorted.length >> 1
@@ -189,7 +195,7 @@ function median(values: readonly bigint[]): bigint {
 
 const ascending = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** 0 without values. */
+/** Spread of the values; 0 without values. */
 function spreadOf(values: readonly bigint[]): bigint {
   const sorted = [...values].sort(ascending)
   return (sorted.at(-1) ?? 0n) - (sorted[0] ?? 0n)

@@ -1,4 +1,6 @@
-/** A market's moving averages of its book against the oracle price. They survive a change of the market's owner. */
+/**
+ * Moving averages of a market's book against the oracle price. They survive a change of the market's owner.
+ */
 import type { AveragesChange } from '../journal/journal-row.ts'
 import type { MarkBasis } from './mark.ts'
 import { NO_PREMIUM, type PremiumAverage } from './premium.ts'
@@ -9,7 +11,7 @@ export interface PriceAverages {
   readonly premium: PremiumAverage
 }
 
-/** What a journal row states of averages that have become `after`; null before the first mark. */
+/** Journal change from `before` to `after`; null before the first mark. */
 export function averagesChange(before: PriceAverages, after: PriceAverages): AveragesChange | null {
   const { basis, premium } = after
   if (basis === null) return null

@@ -1,10 +1,11 @@
-/** The feeds of a market: what its oracle reports on, and which values each may have. */
+/** Feeds of a market: the subjects of its oracle reports, and the valid values of each feed. */
 import { highestPrice, type MarketSpec, priceOf } from '../market/market.ts'
 import { ONE } from '../units.ts'
 
 /**
- * `index`: the price of the underlying. `session`: the end of the running trading session in milliseconds, 0
- * outside one. `final`: the price at which an expired market settles.
+ * `index`: price of the underlying.
+ * `session`: end of the running trading session in milliseconds, 0 outside a session.
+ * `final`: settlement price of an expired market.
  */
 export const FEEDS = ['index', 'session', 'final'] as const
 export type Feed = (typeof FEEDS)[number]
@@ -23,10 +24,10 @@ export interface ValueRange {
   readonly high: bigint
 }
 
-/** Times on the chain have 48 bits. */
+/** On-chain times have 48 bits. */
 const LAST_TIME = 2n ** 48n - 1n
 
-/** The values of a feed that the market's contract accepts. */
+/** Values of a feed that the market's contract accepts. */
 export function rangeOf(spec: MarketSpec, feed: Feed): ValueRange {
   if (feed === 'session') return { low: 0n, high: LAST_TIME }
   if (feed === 'final') return { low: spec.finalLow, high: spec.finalHigh }
@@ -34,31 +35,38 @@ export function rangeOf(spec: MarketSpec, feed: Feed): ValueRange {
   return { low: 1n, high: priceOf(spec, highestPrice(spec)) }
 }
 
-/** Whether values below the lowest one count as it: a probability may be smaller than a tick, or 0. */
+/**
+ * Whether a value below the range counts as its lowest value. A probability may be smaller than one tick, or
+ * 0.
+ */
 export const isFloored = ({ kind }: Pick<MarketSpec, 'kind'>, feed: Feed): boolean =>
   kind === 'binary_future' && feed === 'index'
 
 /**
- * `live`: the latest report is the feed's value. `waiting`: no new report; the latest one serves until it is too
- * old. `halted`: what is known contradicts the latest report, which must not be used.
+ * `live`: the latest report is the feed's value.
+ * `waiting`: no new report; the latest report serves until it is too old.
+ * `halted`: readings contradict the latest report, which must not be used.
  */
 export const FEED_STATUSES = ['live', 'waiting', 'halted'] as const
 export type FeedStatus = (typeof FEED_STATUSES)[number]
 
-/** Why a feed has no new report. Closed list. */
+/** Reasons why a feed has no new report. The list is closed. */
 export const ABSENCE_REASONS = [
-  /** Fewer usable readings than the feed's minimum. */
+  /** Usable readings below the feed's minimum. */
   'TOO_FEW_SOURCES',
-  /** Fewer agreeing readings than the feed's minimum, no majority of the usable ones, or too wide a spread. */
+  /** Agreeing readings below the feed's minimum, no majority of usable readings, or too wide a spread. */
   'SOURCES_DISAGREE',
-  /** The move since the last signed report is larger than the signers sign. */
+  /** The move since the last signed report exceeds the signers' limit. */
   'MOVE_TOO_LARGE',
-  /** Fewer valid signatures than the threshold before the deadline. */
+  /** Valid signatures below the threshold at the deadline. */
   'NO_QUORUM',
 ] as const
 export type AbsenceReason = (typeof ABSENCE_REASONS)[number]
 
-/** A contradiction halts the feed at once. What is only missing lets the latest report serve while it is fresh. */
+/**
+ * A contradiction halts the feed at once. If data is only missing, the latest report serves while it is
+ * fresh.
+ */
 export const statusOf = (reason: AbsenceReason | null): FeedStatus => {
   if (reason === null) return 'live'
   return reason === 'SOURCES_DISAGREE' || reason === 'MOVE_TOO_LARGE' ? 'halted' : 'waiting'

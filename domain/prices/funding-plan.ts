@@ -10,19 +10,19 @@ import { type FundingState, fundingIndexAt } from './funding-state.ts'
 import { averagePremium, type PremiumAverage } from './premium.ts'
 import { isReportUsable, type ReportRules, type UsedReport } from './report.ts'
 
-/** Time between two updates: a quarter of the longest validity, so that three of them may be missed. */
+/** Interval of updates: a quarter of the longest validity, so three updates in a row may be missed. */
 export const UPDATE_INTERVAL = 900_000 as Millis
 /** Pause after an update that the chain has not executed. */
 export const RETRY_PAUSE = 30_000 as Millis
 
-/** The premium is paid over eight hours. */
+/** Hours over which the premium is paid. */
 const PREMIUM_HOURS = 8n
 
 // ---------------------------------------------------------------------- the rate
 
 /**
- * An eighth of the premium per hour, in wei per step at the oracle price, within the bounds of the contract:
- * the market's cap, and the slope from the rate before.
+ * An eighth of the premium per hour, in wei per step at the oracle price.
+ * The rate is clamped to the contract's bounds: the market's cap, and the slope from the previous rate.
  */
 export function proposedRate(
   spec: MarketSpec,
@@ -49,11 +49,13 @@ export const isInSession = (
   asOf - session.observedAt <= maxAge &&
   session.observedAt - asOf <= ACTION_AHEAD
 
-/** The first time at which a new rate is due: at the interval, and no later than the end of the running one. */
+/**
+ * First time at which a new rate is due: after the interval, and no later than the end of the running rate.
+ */
 export const nextUpdateAt = (running: FundingRate, interval: Millis = UPDATE_INTERVAL): Millis =>
   minOf((running.validFrom + interval) as Millis, running.validUntil)
 
-/** The market's newest funding update, and what has become of it. */
+/** The market's newest funding update, and its outcome. */
 export interface LastUpdate {
   readonly asOf: Millis
   readonly outcome: 'pending' | 'mined' | 'dropped'
@@ -62,28 +64,28 @@ export interface LastUpdate {
 export interface FundingPlanInput {
   readonly spec: MarketSpec
   readonly rules: ReportRules
-  /** At `asOf`. */
+  /** Mode in force at `asOf`. */
   readonly mode: MarketMode
-  /** The time of the next action. */
+  /** Time of the next action. */
   readonly asOf: Millis
-  /** After the last queued action. */
+  /** Funding after the last queued action. */
   readonly funding: FundingState
   readonly usedReport: UsedReport | null
   readonly report: OracleReport | null
   /** The latest report of the session feed; null if there is none. */
   readonly session: SessionReport | null
   readonly premium: PremiumAverage
-  /** Null before the first one. */
+  /** Null before the first update. */
   readonly last: LastUpdate | null
   readonly interval: Millis
 }
 
-/** In the other modes the contract rejects an update. */
+/** Whether the contract accepts an update in this mode. */
 export const mayUpdateFunding = (mode: MarketMode): boolean => mode === 'open' || mode === 'cancel_only'
 
 /**
- * True if the rate ends, or is older than the interval, or would outlast a session that ends earlier than it
- * did when the rate was set.
+ * True if the rate has ended, is older than the interval, or would outlast a session that now ends earlier
+ * than at its setting.
  */
 function isDue({ spec, asOf, funding: { running }, session, last, interval }: FundingPlanInput): boolean {
   if (last?.outcome === 'pending') return false
@@ -93,9 +95,9 @@ function isDue({ spec, asOf, funding: { running }, session, last, interval }: Fu
 }
 
 /**
- * The funding update to queue as of `asOf`; null if none is due, or if the contract would not accept one:
- * outside a session, without a usable report, or in another mode. Outside a session the rate has ended by
- * itself, because none is valid beyond the session's end.
+ * The funding update to queue at `asOf`; null if none is due or the contract would reject it.
+ * The contract rejects an update outside a session, without a usable report, or in another mode. Outside a
+ * session no rate is valid, because every rate ends with its session.
  */
 export function planFundingUpdate(input: FundingPlanInput): UpdateFunding | null {
   const { spec, rules, mode, asOf, report, session, usedReport, funding } = input
@@ -122,12 +124,12 @@ export interface FundingBasis extends Pick<FundingPlanInput, 'report' | 'session
   readonly terms: MarketTerms
 }
 
-/** The end of a market's queue, behind which the update comes. */
+/** End of the queue that the update follows. */
 export type FundingTail = Pick<FundingPlanInput, 'asOf' | 'funding' | 'usedReport'>
 
 /**
- * The update by the terms in force as of its time. Null also while the rules for reports are not known. `fetched`: the contract's, as long as
- * the terms do not have them.
+ * The update under the terms in force at its time. Null also while the report rules are unknown.
+ * `fetched`: rules read from the contract, used while the terms have none.
  */
 export function planFunding(
   listed: MarketSpec,

@@ -1,6 +1,5 @@
 /**
  * Funding of a perpetual: an index in wei per quantity step that grows at a rate while the rate is valid.
- *
  * Positions store their margin folded with the index, so longs pay exactly what shorts receive. Twin of the
  * contract's FundingLib.
  */
@@ -20,18 +19,18 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 
 export const HOUR = 3_600_000 as Millis
 
-/** The longest validity of a rate. If the keeper stops, accrual stops after it. */
+/** Longest validity of a rate. If the keeper stops, accrual stops when the rate ends. */
 export const MAX_VALIDITY = HOUR
 
 /**
- * The time in which a rate may move from one end of the cap to the other, as in dYdX's P1FundingOracle. It
- * bounds the slope, so that no update can jump.
+ * Time in which a rate may move from one end of the cap to the other, as in dYdX's P1FundingOracle.
+ * It bounds the slope, so that no update can jump.
  */
 export const FULL_SWING = (45 * 60_000) as Millis
 
 /**
- * While no rate is valid (the first update, after an outage, at the start of a session), a new rate starts
- * within cap / 3 of zero.
+ * Start bound: while no rate is valid, a new rate is within cap / 3 of zero.
+ * Examples are the first update, an update after an outage, and the start of a session.
  */
 const START_DIVISOR = 3n
 
@@ -41,13 +40,13 @@ const INDEX_END = 1n << 95n
 export interface FundingRate {
   readonly rate: HourlyFunding
   readonly validFrom: Millis
-  /** Exclusive. */
+  /** End of validity, exclusive. */
   readonly validUntil: Millis
 }
 
 /**
- * The rate that applies from the action's `asOf`, and the index at that time. The report becomes the market's
- * last.
+ * The rate that applies from the action's `asOf`, and the index at that time.
+ * The action's report becomes the market's last report.
  */
 export interface FundingUpdated extends FundingRate {
   readonly actionId: number
@@ -64,9 +63,8 @@ export const NO_RATE: FundingRate = {
 }
 
 /**
- * The index after accruing `running` from `from` to `to`: rate × overlap with its validity / 1 h, rounded
- * towards zero. Accruing in n intervals instead of one loses at most n - 1 wei per quantity step towards
- * zero, and never gains.
+ * Index after accruing `running` from `from` to `to`: rate × overlap with its validity / 1 h, rounded towards zero.
+ * Accrual in n intervals loses at most n - 1 wei per step.
  */
 export function accrue(index: FundingIndex, running: FundingRate, from: Millis, to: Millis): FundingIndex {
   const overlap = minOf(to, running.validUntil) - maxOf(from, running.validFrom)
@@ -76,10 +74,10 @@ export function accrue(index: FundingIndex, running: FundingRate, from: Millis, 
 /** Wei per step in `millis`; bigint division rounds towards zero. */
 const accrued = (rate: HourlyFunding, millis: number): bigint => (rate * BigInt(millis)) / BigInt(HOUR)
 
-/** The fields of a market that funding needs. */
+/** Market fields that funding uses. */
 export type FundingTerms = Pick<MarketSpec, 'step' | 'fundingCap'>
 
-/** Whether the market has funding at all. */
+/** Whether the market has funding. */
 export const hasFunding = ({ kind, fundingCap }: Pick<MarketSpec, 'kind' | 'fundingCap'>): boolean =>
   kind === 'perpetual' && fundingCap > 0n
 
@@ -87,7 +85,7 @@ export const hasFunding = ({ kind, fundingCap }: Pick<MarketSpec, 'kind' | 'fund
 export const fundingCapAt = ({ step, fundingCap }: FundingTerms, oracle: Price): HourlyFunding =>
   ((fundingCap * oracle * step) / (ONE * ONE)) as HourlyFunding
 
-/** The fraction of the oracle price per hour that a rate is, rounded towards zero. */
+/** Rate as a fraction of the oracle price per hour, rounded towards zero. */
 export const fractionOf = ({ step }: Pick<MarketSpec, 'step'>, rate: HourlyFunding, oracle: Price): Rate =>
   ((rate * ONE * ONE) / (oracle * step)) as Rate
 
@@ -97,10 +95,11 @@ export interface FundingBounds {
 }
 
 /**
- * The rates that may follow `running` at `asOf`, both ends included; never empty. They are within the cap.
- * They are within 2 × cap × elapsed / 45 min of the last rate (of the cap, if a lower oracle price has moved
- * the cap below the last rate). If no rate is valid, they are within cap / 3 of zero, as far as the slope
- * allows.
+ * Inclusive bounds of the rates that may follow `running` at `asOf`; never empty.
+ * - Rates stay within the cap.
+ * - They stay within 2 × cap × elapsed / 45 min of the last rate. If a lower oracle price has moved the cap
+ * below the last rate, the distance is measured from the cap.
+ * - If no rate is valid, they stay within cap / 3 of zero, as far as the slope allows.
  */
 export function fundingBounds(
   terms: FundingTerms,
@@ -128,11 +127,12 @@ export interface FundingUpdate {
 
 export interface FundingContext {
   readonly running: FundingRate
-  /** Accrued to the update's `asOf`. */
+  /** Index at the update's `asOf`. */
   readonly index: FundingIndex
   readonly oracle: Price
   /**
-   * End of the current session in milliseconds, 0 outside a session; null if funding runs around the clock.
+   * End of the current session in milliseconds, 0 outside a session; null if funding accrues around the
+   * clock.
    */
   readonly sessionEnd: Millis | null
 }
@@ -140,7 +140,7 @@ export interface FundingContext {
 export type FundingRefusal =
   | { readonly code: 'NOT_PERPETUAL' }
   | ({ readonly code: 'RATE_OUT_OF_RANGE'; readonly received: HourlyFunding } & FundingBounds)
-  /** Not after `asOf`, or more than an hour after it. */
+  /** The end is not after `asOf`, or more than an hour after it. */
   | {
       readonly code: 'VALIDITY'
       readonly after: Millis
@@ -149,10 +149,10 @@ export type FundingRefusal =
     }
   | { readonly code: 'SESSION_CLOSED' }
   | { readonly code: 'PAST_SESSION_END'; readonly sessionEnd: Millis; readonly received: Millis }
-  /** The index could exceed its 96 bits before the rate ends. */
+  /** The index could exceed 96 bits before the rate ends. */
   | { readonly code: 'INDEX_OUT_OF_RANGE'; readonly index: FundingIndex }
 
-/** Checks a new rate. Returns the rate that applies from `asOf`, or why it is refused. */
+/** Checks a new rate. Returns the rate that applies from `asOf`, or a refusal. */
 export function setFunding(
   spec: FundingTerms & Pick<MarketSpec, 'kind'>,
   { asOf, rate, validUntil }: FundingUpdate,

@@ -31,13 +31,13 @@ export interface MarketPrices {
 export interface MarkPlanInput {
   readonly spec: MarketSpec
   readonly prices: MarketPrices
-  /** Sequence of the shard's last row before this update. */
+  /** Sequence of the market's last row before this update. */
   readonly head: number
-  /** The number of the next batch. */
+  /** Number of the next batch. */
   readonly batchId: number
-  /** Waiting orders whose trigger the mark has reached, by seq of their acceptance. */
+  /** Acceptance sequences of waiting orders whose trigger the mark has reached. */
   readonly triggered: readonly Seq[]
-  /** All live orders in this market of the accounts with triggered orders. */
+  /** All live orders in this market of accounts with triggered orders. */
   readonly orders: readonly OpenOrder[]
   /** The matched position of an account. */
   readonly positions: (account: UserId) => Position
@@ -54,9 +54,9 @@ interface TriggeredAccount {
 const NOTHING = { openable: 0 as Steps, amount: 0n as Quote }
 
 /**
- * Writes the prices first, then each triggered order as the newest order of its account: reducing capacity
- * goes to orders accepted before it, and its reservation is computed at the current band. The order ends if
- * the account cannot pay for that reservation, or if it is reduce-only and there is nothing to reduce.
+ * Writes the prices first, then each triggered order as the newest order of its account.
+ * Older orders therefore claim reducing capacity first, and the triggered order reserves at the current band. The order ends
+ * if the account cannot pay for the reservation, or if it is reduce-only without a position to reduce.
  */
 export function planMark(input: MarkPlanInput): MarketPlan {
   const { spec, prices, triggered } = input
@@ -95,8 +95,7 @@ export function planMark(input: MarkPlanInput): MarketPlan {
 }
 
 /**
- * Recomputes one account's reservations with the triggered orders at their new seqs, and collects the orders
- * that end.
+ * Recomputes one account's reservations with the triggered orders at their new seqs, and collects the ending orders.
  */
 function reserveTriggered(
   input: MarkPlanInput,
@@ -126,8 +125,8 @@ function reserveTriggered(
 }
 
 /**
- * Triggered limit orders that would open below IMR at their own limit; placement refuses such orders. Capacity
- * goes to older orders first, and an order that ends here takes none.
+ * Triggered limit orders that would open below IMR at their own limit; placement refuses such orders, too.
+ * Older orders claim capacity first, and an order that ends here claims none.
  */
 function belowRequirement(
   { spec, prices }: MarkPlanInput,

@@ -1,4 +1,4 @@
-/** Computes a market's mark, with the averages behind it, and finds the conditional orders that it triggers. */
+/** Computes a market's mark with its averages, and finds the conditional orders that it triggers. */
 import { type ActionLimits, batchBasis } from '../auction/action-basis.ts'
 import type { MarketSnapshot } from '../auction/market-snapshot.ts'
 import type { LiveBook } from '../book/live-book.ts'
@@ -16,9 +16,9 @@ import { bestPrices, markPrice, nextMarkBasis } from './mark.ts'
 import type { MarketPrices } from './mark-plan.ts'
 import { addPremium, isSampleDue, samplePremium } from './premium.ts'
 
-/** Between two checks whether prices are to be published. */
+/** Time between two checks for publication. */
 export const PUBLISH_INTERVAL_MS = 1000
-/** Unchanged prices are published again, with a newer time, at this interval. */
+/** Interval at which unchanged prices are published again with a newer time. */
 const REPUBLISH_MS = 5000
 
 /** A market at the time of a mark. */
@@ -29,7 +29,7 @@ export interface MarkInput {
   readonly headTime: Millis | null
   readonly snapshot: MarketSnapshot
   readonly live: LiveBook
-  /** The matched position of an account. */
+  /** Matched position of an account. */
   readonly positions: (account: UserId) => Position
 }
 
@@ -38,7 +38,7 @@ export interface QuotedMark {
   readonly averages: PriceAverages
 }
 
-/** The mark at the report, and the averages after it. `before`: the averages so far. */
+/** Mark at the report, and the averages after it. `before`: averages so far. */
 export function quoteMark(input: MarkInput, oracle: OracleReport, before: PriceAverages): QuotedMark {
   const { spec, snapshot, live, positions } = input
   const { lastPrice, heldMark, funding, now } = snapshot
@@ -63,8 +63,8 @@ export function quoteMark(input: MarkInput, oracle: OracleReport, before: PriceA
 }
 
 /**
- * Whether a premium can be sampled: a batch can run now, and funding accrues. While none can, quotes are at no risk of being filled, and
- * would decide the rate at no cost.
+ * Whether a premium can be sampled: a batch can run now, and funding accrues.
+ * Otherwise quotes could not be filled, and would influence the rate at no cost.
  */
 function isSampled({ spec, limits, snapshot, headTime }: MarkInput): boolean {
   const basis = batchBasis(spec, limits, snapshot, headTime)
@@ -75,7 +75,7 @@ function isSampled({ spec, limits, snapshot, headTime }: MarkInput): boolean {
   )
 }
 
-/** The orders whose trigger the mark has reached, and the terms of the next batch; null if no batch can run. */
+/** Orders whose trigger the mark has reached, with the terms of the next batch; null if no batch can run. */
 export function reachedBy(
   { spec, limits, snapshot, headTime, live }: MarkInput,
   { mark }: MarketPrices,
@@ -84,7 +84,7 @@ export function reachedBy(
   return basis && { terms: basis.terms, orders: live.waiting.triggered(mark, spec.tick) }
 }
 
-/** Whether prices differ from those published last, or are to be confirmed. */
+/** Whether prices differ from the last published prices, or must be confirmed. */
 export const hasChanged = (last: MarketPrices, { oracle, mark }: MarketPrices): boolean =>
   mark !== last.mark ||
   oracle.price !== last.oracle.price ||

@@ -21,12 +21,12 @@ import {
 
 /** Time constant of the moving average of (mid - oracle price). */
 const BASIS_MS = 150_000
-/** A clearing price of this age or more is not used for the mark. */
+/** Clearing prices of this age or older are not used for the mark. */
 const RECENT_MS = 60_000
 /** A spread is wide above oracle price / 50 (2 %), but never below four ticks. */
 const WIDE_SPREAD = 50n
 const NARROW_TICKS = 4
-/** A best level is thin below this many orders of minimum size. */
+/** A best level with less than this many orders of minimum size is thin. */
 const MIN_DEPTH_ORDERS = 5
 
 /**
@@ -53,15 +53,17 @@ export interface MarkPriceInput {
   readonly now: Millis
 }
 
-/** A book, and what decides which of its steps can execute. */
+/** A book, and the inputs that decide which of its steps can execute. */
 export interface BookQuotes {
   readonly spec: MarketSpec
   readonly oracle: Price
   readonly book: Book
-  /** The matched position of an account. */
+  /** Matched position of an account. */
   readonly positions: (account: UserId) => Position
   readonly fundingIndex: FundingIndex
-  /** Accounts whose orders take part in no auction now: their quotes are at no risk of being filled. */
+  /**
+   * Accounts whose orders take part in no auction now: their quotes cannot be filled, so they do not count.
+   */
   readonly excluded: ReadonlySet<UserId>
   readonly now: Millis
 }
@@ -106,8 +108,9 @@ export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): M
 }
 
 /**
- * The mark price within the band: the median of oracle price + basis, of median(best buy, best sell, recent
- * clearing price), and of the oracle price. If the book has no usable quotes, the oracle price.
+ * The mark price in the band: the median of oracle price + basis, the book price and the oracle price.
+ * Book price: the median of best buy, best sell and a recent clearing price.
+ * Without usable quotes, the mark is the oracle price.
  */
 export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
   const { spec, oracle, best, last, now } = input

@@ -1,6 +1,6 @@
 /**
- * The premium of a perpetual: how far its book is above or below the oracle price. It is sampled about once a
- * second and averaged over an hour; the average decides the funding rate.
+ * Premium of a perpetual: how far its book is above or below the oracle price.
+ * The premium is sampled about once a second and averaged over an hour; the average decides the funding rate.
  */
 import { type LimitQuote, limitQuotes } from '../auction/quotes.ts'
 import { type MarketSpec, notionalAt, tickStepValue } from '../market/market.ts'
@@ -10,12 +10,12 @@ import { type BookQuotes, quotesOf } from './mark.ts'
 
 // ---------------------------------------------------------------------- one sample
 
-/** The impact notional in USDM at an IMR of 1, as on dYdX. */
+/** Impact notional in USDM at an IMR of 1, as on dYdX. */
 const IMPACT_MARGIN = (500n * ONE) as Quote
 
 /**
- * The notional of the market orders that a sample simulates: what a margin of 500 USDM opens at IMR, unless the operator has set another
- * one, and at least the smallest order.
+ * Notional that a sample simulates, at least the smallest order.
+ * Default: the notional that 500 USDM open at IMR, for example 10,000 USDM at 5 %. The operator may set another value.
  */
 export function impactNotional(spec: MarketSpec, oracle: Price, set: Quote | null): Quote {
   const smallest = ((BigInt(spec.minQuantity) * spec.step * oracle) / ONE) as Quote
@@ -25,8 +25,8 @@ export function impactNotional(spec: MarketSpec, oracle: Price, set: Quote | nul
 const impactRule = ({ imr }: Pick<MarketSpec, 'imr'>): Quote => ((IMPACT_MARGIN * ONE) / imr) as Quote
 
 /**
- * What an operator may set, both included: below a tenth of the rule a premium would be cheap to fake, and far above it no book would be
- * deep enough to show one.
+ * Inclusive bounds for the operator's value.
+ * A premium below a tenth of the default would be cheap to fake; far above the default, no book would be deep enough.
  */
 export const impactNotionalBounds = (spec: Pick<MarketSpec, 'imr'>) => ({
   least: (impactRule(spec) / 10n) as Quote,
@@ -34,9 +34,8 @@ export const impactNotionalBounds = (spec: Pick<MarketSpec, 'imr'>) => ({
 })
 
 /**
- * The average price at which a market order of this notional would execute against the quotes of `side`, best
- * first; null if they do not suffice. Rounded down for buy quotes and up for sell quotes, so the premium is
- * rounded towards zero.
+ * Average price of a market order of this notional against quotes of `side`, best first; null if they do not suffice.
+ * Rounded so that the premium is rounded towards zero.
  */
 export function impactPrice(
   spec: MarketSpec,
@@ -49,7 +48,7 @@ export function impactPrice(
   for (const { limit, steps } of quotes) {
     const worth = notionalAt(spec, limit, steps)
     if (paid + worth >= notional) {
-      // The last quote fills in part: notional / (taken + (notional - paid) / perStep) wei per step.
+      // The last quote fills partly: notional / (taken + (notional - paid) / perStep) wei per step.
       const perStep = BigInt(limit) * tickStepValue(spec)
       const numerator = notional * perStep * ONE
       const denominator = (taken * perStep + notional - paid) * spec.step
@@ -68,9 +67,9 @@ export interface ImpactPrices {
 }
 
 /**
- * `(max(0, bid - oracle) - max(0, oracle - ask)) / oracle`, rounded towards zero. A thin side counts as 0: it
- * shows no price at which the impact notional could trade. Null if the impact prices cross: these orders match
- * in the next auction and are no standing quotes.
+ * `(max(0, bid - oracle) - max(0, oracle - ask)) / oracle`, rounded towards zero.
+ * A thin side counts as 0, because it shows no price at which the impact notional could trade. Null if the
+ * impact prices cross: these orders match in the next auction and are not standing quotes.
  */
 export function premiumOf(oracle: Price, { bid, ask }: ImpactPrices): Rate | null {
   if (bid !== null && ask !== null && bid > ask) return null
@@ -79,7 +78,10 @@ export function premiumOf(oracle: Price, { bid, ask }: ImpactPrices): Rate | nul
   return (((above - below) * ONE) / oracle) as Rate
 }
 
-/** The premium of a book, of the steps that can execute in an auction at `now`; null if there is none. `notional`: as the operator has set it. */
+/**
+ * Premium of the book's steps that can execute in an auction at `now`; null if there is none.
+ * `notional`: the operator's value.
+ */
 export function samplePremium(book: BookQuotes, notional: Quote | null): Rate | null {
   const { spec, oracle } = book
   const quotes = quotesOf(book)
@@ -90,27 +92,31 @@ export function samplePremium(book: BookQuotes, notional: Quote | null): Rate | 
 
 // ---------------------------------------------------------------------- the average
 
-/** The average has intervals of this length, aligned to UTC, and the last twelve of them: 55 to 60 minutes. */
+/**
+ * Length of the average's intervals, aligned to UTC. The average covers the last twelve intervals: 55 to 60 minutes.
+ */
 export const PREMIUM_INTERVAL = 300_000
 const INTERVALS = 12
-/** A sample stands for the time since the one before it, at most this long. */
+/** A sample covers the time since the previous sample, up to this maximum. */
 const LONGEST_GAP = 5_000
-/** Time without samples counts as a premium of 0 up to this much, so that few samples decide little. */
+/**
+ * Minimum sampled time. Missing time up to it counts with a premium of 0, so that few samples have little weight.
+ */
 export const LEAST_SAMPLED = 900_000
 const SAMPLE_INTERVAL = 1_000
 
 export interface PremiumInterval {
   readonly from: Millis
-  /** Milliseconds for which its samples stand. */
+  /** Milliseconds covered by the samples. */
   readonly sampled: number
-  /** Sum of premium x milliseconds. */
+  /** Sum of premium × milliseconds. */
   readonly sum: bigint
 }
 
 export interface PremiumAverage {
-  /** Of the last sample, or of the last attempt to take one. */
+  /** Time of the last sample, or of the last attempt. */
   readonly at: Millis
-  /** Ascending. */
+  /** Intervals, ascending. */
   readonly intervals: readonly PremiumInterval[]
 }
 
@@ -128,7 +134,9 @@ const windowAt = (
 
 export const isSampleDue = ({ at }: PremiumAverage, now: Millis): boolean => now - at >= SAMPLE_INTERVAL
 
-/** The average after a sample. Null: no sample could be taken, and the time since the last one does not count. */
+/**
+ * The average after a sample. Null: no sample could be taken, and the time since the last sample does not count.
+ */
 export function addPremium(average: PremiumAverage, premium: Rate | null, now: Millis): PremiumAverage {
   const at = maxOf(average.at, now)
   const intervals = windowAt(average, at)

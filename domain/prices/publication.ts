@@ -1,13 +1,15 @@
-/** When a feed gets its next report. */
+/** Decides when a feed gets its next report. */
 import { abs, type Millis, maxOf } from '../units.ts'
 import type { Reading } from './aggregate.ts'
 
 export interface PublicationRules {
-  /** A report is published once in each period of this length. */
+  /** Length of a period; each period has at least one report. */
   readonly interval: Millis
-  /** By how much the periods of this feed begin earlier, so that the phases of an exchange's feeds take turns. */
+  /**
+   * Offset by which this feed's periods begin earlier, so that the phases of an exchange's feeds alternate.
+   */
   readonly phase: Millis
-  /** A value that has moved by this much, in millionths of the last one, is published at once. */
+  /** A move of this size, in millionths of the last value, is published at once. */
   readonly deviation: bigint
 }
 
@@ -24,17 +26,18 @@ export function isReportDue(
 }
 
 /**
- * Phases take turns: they are spread evenly over the interval, whatever their number. The feeds of a phase are due together, because each publication
- * costs its signers a request, the store a transaction, and the engine a group, however few reports it has.
+ * Phase of the feed with this index. Phases are spread evenly over the interval, regardless of their number.
+ * All feeds of a phase are due together, because each publication costs one signer request, one store
+ * transaction and one engine group, however few reports it has.
  */
 export const phaseOf = (index: number, interval: Millis): Millis =>
   Math.floor(((Math.floor(index / PHASE_FEEDS) * GOLDEN_RATIO) % 1) * interval) as Millis
 
-/** A small part of the reports that a tick may have. */
+/** Number of feeds per phase; a small part of the reports that one tick may have. */
 const PHASE_FEEDS = 8
 
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2
 
-/** Reports of a feed have different times, so that no two can contradict each other. */
+/** Reports of a feed have different times, so that two reports never contradict each other. */
 export const nextObservedAt = (now: Millis, last: Reading | null): Millis =>
   last === null ? now : (maxOf(now, last.observedAt + 1) as Millis)

@@ -1,25 +1,26 @@
 /**
- * Which readings of its sources count for a feed. The index of a market with a trading calendar reports nothing
- * but regular prices, and a final price is one of after the close.
+ * Decides which source readings count for a feed.
+ * The index of a market with a calendar uses only regular prices; a final price uses only readings after the close.
  */
 import { sessionAt, sessionsBetween, type TradingCalendar } from '../market/trading-calendar.ts'
 import { type Closing, closesAt } from '../risk/ending.ts'
 import type { Millis } from '../units.ts'
 
-/** Readings count if they were observed from `since` on, and are fresh as of `asOf`. */
+/** Readings count if observed at or after `since` and fresh at `asOf`. */
 export interface ReadingWindow {
   readonly since: Millis
   readonly asOf: Millis
 }
 
-/** How far back the last session is searched: longer than any closure by rule. */
+/** How far back the last session is searched: longer than any regular closure. */
 const SEARCH = 30 * 86_400_000
 
 /**
- * For the index. Within a session, its own readings count: after the opening, the close of the day before would
- * be a wrong price. Outside a session none does (null), and the feed repeats the price of its last report with
- * a new time, so that the report stays fresh. A feed without a report has nothing to repeat, so it starts with
- * the previous close: the readings as of the end of the last session, from sources that still have them.
+ * Reading window of the index.
+ * Within a session only its own readings count: after the opening, the previous day's close would be a wrong
+ * price. Outside a session no reading counts (null): the feed repeats its last price with a new time, so that
+ * the report stays fresh. A feed without a report starts with the previous close: readings at the end of the
+ * last session, from sources that still have them.
  */
 export function indexWindow(
   calendar: TradingCalendar | null,
@@ -35,7 +36,9 @@ export function indexWindow(
   return last === undefined ? null : { since: last.opensAt, asOf: (last.closesAt - 1) as Millis }
 }
 
-/** For the final price: null, so no report, before the market's close. The contract rejects earlier reports. */
+/**
+ * Reading window of the final price; null before the market's close, because the contract rejects earlier reports.
+ */
 export function finalWindow(closing: Closing, at: Millis): ReadingWindow | null {
   const close = closesAt(closing)
   return close === null || at < close ? null : { since: close, asOf: at }

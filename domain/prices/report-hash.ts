@@ -1,4 +1,4 @@
-/** Hashes price reports (EIP-712 in the domain of the SignedPriceOracle) and checks the signatures of its signers. */
+/** Hashes price reports (EIP-712 in the SignedPriceOracle domain) and verifies their signatures. */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
 import { ascii, type Keccak, type Recover, separatorOf, writeUint } from '../orders/order-hash.ts'
@@ -7,21 +7,21 @@ import type { Reading } from './aggregate.ts'
 
 export const REPORT_TYPE = 'PriceReport(bytes32 feedId,uint256 price,uint256 observedAt)'
 
-/** 32 bytes, lower case hex: the name of a feed at the oracle. */
+/** Feed id at the oracle: 32 bytes, lower-case hex. */
 export type FeedId = `0x${string}`
 
 export interface OracleDomain {
   readonly chainId: bigint
-  /** The SignedPriceOracle. */
+  /** Address of the SignedPriceOracle. */
   readonly oracle: Address
 }
 
-/** The digest that the signers of a feed sign. A view that the next call overwrites. */
+/** Returns the digest that a feed's signers sign. The result is a view that the next call overwrites. */
 export type ReportHasher = (feedId: FeedId, reading: Reading) => Uint8Array
 
 const WORD = 32
 
-/** Everything that does not depend on the report is hashed and laid out once. */
+/** Creates a report hasher. Everything independent of the report is hashed and laid out once. */
 export function reportHasher({ chainId, oracle }: OracleDomain, keccak: Keccak): ReportHasher {
   const struct = new Uint8Array(4 * WORD)
   const view = new DataView(struct.buffer)
@@ -41,8 +41,9 @@ export function reportHasher({ chainId, oracle }: OracleDomain, keccak: Keccak):
 export const SIGNATURE_BYTES = 65
 
 /**
- * The signer of a digest; null if `signature` is not 65 bytes of hex with v 27 or 28, or recovers no address. The contract
- * rejects a high s, which no honest signer makes; the caller compares the address.
+ * Signer of a digest; the caller compares the address.
+ * Null if `signature` is not 65 bytes of hex with v 27 or 28, or recovers no address. The contract rejects a
+ * high s, which no honest signer produces.
  */
 export function signerOf(digest: Uint8Array, signature: string, recover: Recover): Address | null {
   const bytes = new Uint8Array(SIGNATURE_BYTES)
@@ -53,10 +54,10 @@ export function signerOf(digest: Uint8Array, signature: string, recover: Recover
   return signer === null ? null : (toHex(signer) as Address)
 }
 
-/** The first byte of half the group order. Of an s that starts with it, one in 2^120 is still high. */
+/** First byte of half the group order. An s with this first byte is high with probability 2^-120. */
 const HIGH_S_BYTE = 0x7f
 
-/** The proof of a report: signatures in ascending order of their signers, as the contract demands. */
+/** Proof of a report: signatures in ascending order of signer address, as the contract requires. */
 export const proofOf = (signatures: ReadonlyMap<Address, string>): `0x${string}` =>
   `0x${[...signatures]
     .sort(([a], [b]) => (a < b ? -1 : 1))

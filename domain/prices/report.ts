@@ -5,23 +5,23 @@ import type { OracleReport } from '../settlement/settlement.ts'
 import { abs, type Millis, maxOf, ONE, type Price } from '../units.ts'
 
 /**
- * The market's rules for reports, as its contract stores them: fractions in millionths, so that every
- * rounding is the same.
+ * Report rules of a market as its contract stores them. Fractions are in millionths, so that both sides round
+ * equally.
  */
 export interface ReportRules {
   readonly kind: MarketKind
-  /** The lowest price of a binary market. */
+  /** Tick of a binary market: its lowest price. */
   readonly tick: Price
   readonly maxAge: Millis
-  /** Fractions of the last used price, see `allowedMove`. */
+  /** Fractions of the last used price; see `allowedMove`. */
   readonly moveBase: bigint
-  /** Per second. */
+  /** Allowed move per second. */
   readonly moveSlope: bigint
-  /** Time after which all of `moveBase` is available. */
+  /** Time after which the whole `moveBase` is available. */
   readonly moveWindow: Millis
 }
 
-/** The report that the market used last. */
+/** Report that the market used last. */
 export interface UsedReport {
   readonly price: Price
   readonly observedAt: Millis
@@ -29,16 +29,18 @@ export interface UsedReport {
 
 export type MoveRules = Pick<ReportRules, 'kind' | 'moveBase' | 'moveSlope' | 'moveWindow'>
 
-/** The amount of which a move is a fraction: the price, or of a probability the larger of it and its complement. */
+/** Base of a move: the price; for a probability, the larger of the price and its complement. */
 const baseOf = (price: Price, kind: MarketKind): bigint =>
   kind === 'binary_future' ? maxOf(price, ONE - price) : price
 
 /**
- * The most by which a report may differ from the one used last, observed `elapsed` earlier:
- * `base × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`, rounded down once, to a wei. The base is the
- * price; of a binary market max(price, 1 − price), so that a price near 0 can leave it. `BandLib.allowedMove` proves what a series of
- * reports can reach: with `S = (moveBase / moveWindow + moveSlope) × elapsed`, at most `e^S` and at least `1 − S` times the first price; in a
- * binary market at most `S` away from it.
+ * Largest difference to the last used report, observed `elapsed` earlier.
+ * The result is `base × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`,
+ * rounded down once to a wei. The base is the price; in a binary market max(price, 1 − price), so that a
+ * price near 0 can recover.
+ * `BandLib.allowedMove` proves the reach of a series of reports, with `S = (moveBase / moveWindow +
+ * moveSlope) × elapsed`: at most `e^S` and at least `1 − S` times the first price; in a binary market at most
+ * `S` away from it.
  */
 export function allowedMove(
   price: Price,
@@ -52,8 +54,9 @@ export function allowedMove(
 }
 
 /**
- * True if the report is fresh at `asOf` and, compared with the last used report, neither older, nor of the
- * same time with another price, nor beyond the allowed move.
+ * True if the report is fresh at `asOf` and acceptable after the last used report.
+ * A report is not acceptable if it is older, has the same time with another price, or exceeds the allowed
+ * move.
  */
 export function isReportUsable(
   report: OracleReport,

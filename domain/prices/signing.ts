@@ -1,4 +1,4 @@
-/** What a signer of reports checks by itself before it signs. */
+/** Checks that a report signer runs on its own before it signs. */
 import { abs, type Millis } from '../units.ts'
 import type { Reading } from './aggregate.ts'
 import type { ValueRange } from './feed.ts'
@@ -6,29 +6,31 @@ import { allowedMove, type MoveRules, type UsedReport } from './report.ts'
 
 export interface SigningRules {
   readonly range: ValueRange
-  /** By the signer's own clock. */
+  /** Maximum age, by the signer's clock. */
   readonly maxAge: Millis
   readonly maxAhead: Millis
-  /** How far the value may move from the one signed last; null for feeds whose values jump. */
+  /** Maximum move from the last signed value; null for feeds with jumping values, such as the session end. */
   readonly move: MoveRules | null
 }
 
-/** Why a signer does not sign. Closed list. */
+/** Reasons why a signer refuses. The list is closed. */
 export const SIGNING_REFUSALS = [
   ...(['UNKNOWN_FEED', 'OUT_OF_RANGE', 'STALE', 'FUTURE', 'OLDER', 'CONFLICT', 'MOVE_TOO_LARGE'] as const),
 ] as const
 export type SigningRefusal = (typeof SIGNING_REFUSALS)[number]
 
 /**
- * What a signer remembers of a feed. A signer that has just started remembers no price, but the time before which it may have
- * signed another one.
+ * A signer's memory of a feed.
+ * A restarted signer remembers no price, but the time before which it may have signed another price.
  */
 export interface LastSigned {
   readonly price: bigint | null
   readonly observedAt: Millis
 }
 
-/** Null if the signer may sign. It signs one price for each time, and never goes back in time. */
+/**
+ * Refusal of the signer; null if it may sign. A signer signs one price for each time, and never an earlier time.
+ */
 export function signingRefusal(
   { price, observedAt }: Reading,
   last: LastSigned,

@@ -1,4 +1,4 @@
-/** Types of what is published about a batch: its terms, its orders without names, and its result. */
+/** Types of a batch's public statement: its terms, its orders without accounts, and its result. */
 import type { Cancel, Fill, PriceRule, Protection } from '../auction/clearing.ts'
 import type { RestingOrder } from '../book/book.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -6,9 +6,9 @@ import type { Side } from '../orders/order.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Millis, Quote, Rate, Seq, Steps, Ticks, UserId } from '../units.ts'
 
-/** An order by its place in the sequence of the statement's orders: from 1. */
+/** Position of an order in the statement's order list, from 1. */
 export type Place = Seq
-/** The number of one account in one batch: from 1, by the places of the accounts' first orders. */
+/** Number of an account within one batch, from 1, in the order of the accounts' first orders. */
 export type Group = UserId
 
 export interface StatedOrder
@@ -18,17 +18,19 @@ export interface StatedOrder
   readonly commitment: string
 }
 
-/** The capacity of an account that its orders in the batch can use; an account without an entry is not bound by a position. */
+/**
+ * Position capacity that an account's orders in the batch can use. An account without an entry has no capacity limit.
+ */
 export interface StatedCapacity {
   readonly group: Group
   readonly reducingSide: Side | null
-  /** At most the remaining steps of the account's orders on that side. */
+  /** At most the remaining steps of the account's orders on this side. */
   readonly reducible: Steps
   readonly bankruptcyLimit: Ticks
   readonly mayOpen: boolean
 }
 
-/** The market's terms in the batch. */
+/** Market terms of the batch. */
 export type StatedMarket = Omit<MarketSpec, 'chainId'> & { readonly chainId: number }
 
 export interface BatchTerms {
@@ -38,14 +40,16 @@ export interface BatchTerms {
   readonly asOf: Millis
   readonly oracle: OracleReport
   readonly priceProtection: Rate
-  /** Orders up to this place stood in the market's previous auction. */
+  /** Orders up to this place were in the book at the market's previous auction. */
   readonly standing: Place
-  /** By sequence: the candidates, and the orders that decided protections and the reasons of cancels. */
+  /** Candidates, and orders that decided protections or cancel reasons, by sequence. */
   readonly orders: readonly StatedOrder[]
   readonly capacities: readonly StatedCapacity[]
 }
 
-/** The tranches with which an order took part, and their effective limits; null if no price of the band is acceptable. */
+/**
+ * Tranches of a participating order, with their effective limits; null if no price of the band is acceptable.
+ */
 export interface StatedTranches {
   readonly order: Place
   readonly reducing: Steps
@@ -54,7 +58,7 @@ export interface StatedTranches {
   readonly openingLimit: Ticks | null
 }
 
-/** What an order gets in the batch; see `Fill`. */
+/** An order's fill in the batch; see `Fill`. */
 export interface StatedFill extends Pick<Fill, 'reducing' | 'opening' | 'fee' | 'remaining'> {
   readonly order: Place
   readonly steps: Steps
@@ -62,7 +66,7 @@ export interface StatedFill extends Pick<Fill, 'reducing' | 'opening' | 'fee' | 
   readonly makerSteps: Steps
 }
 
-/** What one transaction settles. */
+/** Content of one settlement transaction. */
 export interface StatedPart {
   readonly fills: readonly Pick<StatedFill, 'order' | 'steps' | 'takerSteps' | 'fee'>[]
 }
@@ -82,7 +86,7 @@ export interface StatedResult {
     readonly buy: Place
     readonly sell: Place
     readonly steps: Steps
-    /** The buy or the sell, which pays the maker rate. */
+    /** Order of the pair that pays the maker rate: the buy or the sell. */
     readonly makerOrder: Place
     readonly buyFee: Quote
     readonly sellFee: Quote

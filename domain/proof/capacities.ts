@@ -1,6 +1,6 @@
 /**
- * Reduces positions to what the orders of a batch can use of them. A position is public on the chain with its address: its exact size or
- * bankruptcy price would name the account.
+ * Reduces positions to the capacity that a batch's orders can use.
+ * Positions are public on chain with their addresses, so an exact size or bankruptcy price would identify the account.
  */
 import type { ClearingInputs } from '../auction/clearing.ts'
 import { PositionCapacities, type PositionCapacity } from '../auction/position-capacity.ts'
@@ -9,7 +9,7 @@ import { type Band, priceBand } from '../market/band.ts'
 import { maxOf, minOf, type Steps, type Ticks, type UserId } from '../units.ts'
 import type { Group, StatedCapacity } from './batch-statement.ts'
 
-/** By group. */
+/** Capacities by group. */
 export function statedCapacities(
   { spec, oracle, fundingIndex, positions }: ClearingInputs,
   sequence: readonly RestingOrder[],
@@ -28,7 +28,7 @@ export function statedCapacities(
   return stated.sort((a, b) => a.group - b.group)
 }
 
-/** Null if the orders behave as those of a flat account. */
+/** Null if the orders behave like orders of a flat account. */
 function usedCapacity(
   band: Band,
   { size, reducingSide, bankruptcyLimit, mayOpen }: PositionCapacity,
@@ -47,7 +47,9 @@ function usedCapacity(
   return { reducingSide: null, reducible: 0 as Steps, bankruptcyLimit: 0 as Ticks, ...used }
 }
 
-/** The band's edge if the bankruptcy price binds none of the orders; one tick beyond the band if it forbids every price. */
+/**
+ * The band edge if the bankruptcy price binds no order; one tick beyond the band if it forbids every price.
+ */
 function usedLimit({ lo, hi }: Band, limit: Ticks, closing: readonly RestingOrder[]): Ticks {
   const isSell = closing[0]?.side === 'SHORT'
   const binds = closing.some((order) =>

@@ -1,4 +1,6 @@
-/** Commitments to the orders of a batch: each trader can find the own order in a statement that names no account. */
+/**
+ * Commitments to the orders of a batch: traders can find their own orders in a statement that names no account.
+ */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
 import type { Keccak } from '../orders/order-hash.ts'
@@ -6,7 +8,9 @@ import type { Keccak } from '../orders/order-hash.ts'
 const WORD = 32
 
 export interface CommittedOrder {
-  /** 32 bytes of hex that only the exchange and the order's account know. Differs by market, batch and order. */
+  /**
+   * 32 bytes of hex, known only to the exchange and the order's account. It differs by market, batch and order.
+   */
   readonly salt: string
   readonly orderHash: string
   readonly marketId: number

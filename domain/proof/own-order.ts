@@ -1,9 +1,9 @@
-/** Finds an own order in the proof of a batch. */
+/** Finds a trader's own order in a batch proof. */
 import type { Keccak } from '../orders/order-hash.ts'
 import type { BatchStatement, StatedOrder } from './batch-statement.ts'
 import { type CommittedOrder, commitment } from './commitment.ts'
 
-/** From 1; null if the order took no part in the batch. */
+/** Place of the order, from 1; null if it took no part in the batch. */
 export function placeOf(
   { orders, market, batchId }: BatchStatement,
   own: Pick<CommittedOrder, 'orderHash' | 'salt'>,
@@ -14,13 +14,17 @@ export function placeOf(
   return index < 0 ? null : index + 1
 }
 
-/** The limits with which a live order could trade: a buy from `LONG` on upwards, a sell from `SHORT` on downwards, in ticks. */
+/**
+ * Limits at which a live order could trade: a buy at `LONG` or above, a sell at `SHORT` or below, in ticks.
+ */
 export interface Reach {
   readonly LONG: number
   readonly SHORT: number
 }
 
-/** Null if the sides did not cross. An order within reach that was live and is not stated was left out. */
+/**
+ * Reach of the batch; null if the sides did not cross. A live order within reach that is not stated was left out.
+ */
 export function reachOf({ orders, result }: BatchStatement): Reach | null {
   const protections = new Map(
     result.protections.map(({ order, price }) => [order as number, price as number]),

@@ -1,6 +1,6 @@
 /**
- * States a batch without names: everything from which its result follows, and the result. `README.md` of this folder says what is left out,
- * and why the rest is enough.
+ * States a batch without accounts: all inputs of its result, and the result.
+ * The README of this folder lists the omitted data and why the rest is sufficient.
  */
 import { type AuctionRun, runAuction } from '../auction/auction.ts'
 import type { ClearingInputs, Fill, Pair } from '../auction/clearing.ts'
@@ -36,7 +36,7 @@ const toCapacity = ({
   ...{ reducingSide, bankruptcyLimit, mayOpen },
 })
 
-/** Stated orders were eligible: times of expiry and acceptance are not part of the statement. */
+/** Stated orders were eligible, so expiry and acceptance times are not part of the statement. */
 const toResting = (
   { commitment: _, group, ...order }: StatedOrder,
   index: number,
@@ -49,7 +49,7 @@ const toResting = (
   acceptedAt: asOf,
 })
 
-/** Runs the auction on what a statement says. */
+/** Runs the auction on a statement's terms. */
 export function resultOf(terms: BatchTerms): StatedResult {
   const { market, oracle, orders, asOf, standing, priceProtection } = terms
   const known = new Map(terms.capacities.map((capacity) => [capacity.group, toCapacity(capacity)]))
@@ -114,7 +114,7 @@ export interface CapturedBatch {
   readonly commitmentOf: (seq: Seq) => string
 }
 
-/** The orders of a statement in their sequence: `[place - 1]` is the order of a place. */
+/** Orders of a statement in sequence: `[place - 1]` is the order with that place. */
 export const statedSequence = ({ orders, ladder }: ClearingInputs): RestingOrder[] =>
   [...orders, ...ladder].sort((a, b) => a.seq - b.seq)
 
@@ -124,7 +124,7 @@ function groupsOf(orders: readonly RestingOrder[]): ReadonlyMap<UserId, Group> {
   return names
 }
 
-/** The statement of a batch of the current rules from its stored inputs. */
+/** Statement of a batch under the current rules, from its stored inputs. */
 export function stateBatch({ inputs, oracle, batchId, commitmentOf }: CapturedBatch): BatchStatement {
   invariant(oracle.price === inputs.oracle, 'the report is that of the batch')
   const { ruleVersion, spec, asOf, standingSeq, priceProtection } = inputs

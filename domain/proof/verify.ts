@@ -1,6 +1,7 @@
 /**
- * Verifies the proof of a batch: recomputes its result with the rules of the exchange, and compares it with what the exchange and the
- * chain say. Each check returns the differences that it found, in words; none means that it holds.
+ * Verifies a batch proof: recomputes the result with the rules of the exchange, and compares it with the
+ * statement and the chain.
+ * Each check returns the differences that it found as text; an empty list means that the check passed.
  */
 import { RULE_VERSION } from '../auction/clearing.ts'
 import { InvariantError } from '../invariant.ts'
@@ -13,14 +14,17 @@ import { commitment } from './commitment.ts'
 import { resultOf } from './statement.ts'
 import { differences, digestOf, statementFrom, toWire } from './wire.ts'
 
-/** `settled` while the part is mined. `failed`: it will not be. */
+/** `settled`: the part is mined. `failed`: the part will never be mined. */
 export type PartStatus = 'settling' | 'settled' | 'failed'
 
 export interface ProofFill {
   readonly order: number
   readonly steps: number
   readonly taker_steps: number
-  /** The order and its salt, which open its commitment, once the order is public on the chain; null before, and for a forced order. */
+  /**
+   * The order and its salt open its commitment. They are set once the order is public on chain;
+   * null before that, and for a forced order.
+   */
   readonly order_hash: string | null
   readonly salt: string | null
 }
@@ -32,19 +36,21 @@ export interface ProofPart {
   readonly fills: readonly ProofFill[]
 }
 
-/** The proof as it is published. */
+/** A published batch proof. */
 export interface BatchProof {
   readonly market_id: number
   readonly symbol: string
   readonly batch_id: number
   readonly status: 'SETTLING' | 'SETTLED' | 'VOIDED'
-  /** Of `statement`. */
+  /** Digest of `statement`. */
   readonly digest: string
   readonly statement: unknown
   readonly parts: readonly ProofPart[]
 }
 
-/** Recomputes the batch; a statement that is not that of its digest is not read. `keccak` as in `orderHasher`. */
+/**
+ * Recomputes the batch. A statement that does not match its digest is not read. `keccak` as in `orderHasher`.
+ */
 export function verifyProof(proof: BatchProof, keccak: Keccak): string[] {
   const found = differences('digest', proof.digest, digestOf(proof.statement, keccak))
   if (found.length > 0) return found
@@ -144,16 +150,18 @@ function commitmentOrNull(...[keccak, order]: Parameters<typeof commitment>): st
 
 // ---------------------------------------------------------------------- the chain
 
-/** A mined transaction of the chain. */
+/** A mined transaction. */
 export interface MinedPart {
   readonly chainId: number
   readonly to: Address
   readonly sent: SentPart
-  /** The event of the part; null if the transaction was reverted. */
+  /** Event of the part; null if the transaction reverted. */
   readonly settled: BatchSettled | null
 }
 
-/** Compares a settled part with its transaction: the call, which has the signed orders, and the event, which has the fees. */
+/**
+ * Compares a settled part with its transaction: the call contains the signed orders, the event contains the fees.
+ */
 export function verifyPart(proof: BatchProof, part: ProofPart, mined: MinedPart, keccak: Keccak): string[] {
   const statement = statementFrom(proof.statement)
   const computed = statement.result.parts[part.part - 1]
@@ -171,7 +179,8 @@ export function verifyPart(proof: BatchProof, part: ProofPart, mined: MinedPart,
       part: part.part,
     },
     ...{ parts: result.parts.length, asOf, price: result.price, makerFee, takerFee },
-    // Behind an action with the same report, the call has no signatures: the contract has verified them there (`withoutRepeatedProof`).
+    // The call has no signatures if the previous action used the same report: the contract verified them
+    // there (`withoutRepeatedProof`).
     oracle: signatures === '0x' ? { ...oracle, signatures } : oracle,
   }
   const { fills, actionId, ...call } = mined.sent
@@ -193,13 +202,13 @@ interface Compared {
   readonly computed: StatedPart
 }
 
-/** Identifies a fill: by the hash of its order; forced orders, which have none, by side and steps. */
+/** Key of a fill: the order hash; for a forced order, which has no hash, side and steps. */
 function keyOfSent({ statement }: Compared, fill: SentFill | SentForcedFill, keccak: Keccak): string {
   if (!('order' in fill)) return `forced ${fill.side} ${fill.fill} ${fill.taker}`
   return hashOrder(fill.order, { ...statement.market, chainId: BigInt(statement.market.chainId) }, keccak)
 }
 
-/** The fills of the part, as the call must have them. */
+/** Fills of the part that the call must contain. */
 function expectedFills({ statement, part, computed }: Compared): Map<string, unknown[]> {
   const expected = new Map<string, unknown[]>()
   const add = (key: string, fill: unknown): void => {
@@ -239,7 +248,7 @@ const signedFields = ({ order: { side, price, leverage, reduceOnly } }: SentFill
   ...{ side, limit: price, leverage, reduceOnly },
 })
 
-/** The event must repeat the call. */
+/** Checks that the event repeats the call. */
 function eventDifferences(name: string, { sent }: MinedPart, settled: BatchSettled): string[] {
   const { actionId, batchId, part, parts, asOf, price, makerFee, takerFee, oracle } = sent
   const header = { actionId, batchId, part, parts, asOf, price, makerFee, takerFee }
@@ -269,7 +278,7 @@ function eventDifferences(name: string, { sent }: MinedPart, settled: BatchSettl
   return [...found, ...differences(`${name}, event fills`, filled, called)]
 }
 
-/** The charged fees; a closing fee that was capped at the proceeds is lower than the schedule's. */
+/** Checks the charged fees. A closing fee capped at the proceeds is below the schedule. */
 function feeDifferences(
   name: string,
   compared: Compared,
@@ -298,7 +307,7 @@ function feeDifferences(
   return found
 }
 
-/** Compares every settled part with its transaction; `mined` by transaction hash. */
+/** Compares every settled part with its transaction. `mined` is keyed by transaction hash. */
 export function verifyParts(
   proof: BatchProof,
   mined: ReadonlyMap<string, MinedPart>,

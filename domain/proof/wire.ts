@@ -1,6 +1,7 @@
 /**
- * The JSON form of a statement, in both directions: names in snake case, amounts in wei as decimal strings under a name that ends in
- * `_e18_raw`, prices in ticks, quantities in steps.
+ * Converts a statement to JSON and back: snake-case names, wei amounts as decimal strings under names that
+ * end in `_e18_raw`.
+ * Prices are in ticks, quantities in steps.
  */
 import { toHex } from '../hex.ts'
 import type { Keccak } from '../orders/order-hash.ts'
@@ -11,7 +12,7 @@ const toSnake = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_$
 const toCamel = (name: string): string =>
   name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** Names repeat in every order of a batch. */
+/** Cache of snake-case names, because names repeat in every order of a batch. */
 const snakeNames = new Map<string, string>()
 
 function snakeName(name: string): string {
@@ -34,7 +35,7 @@ export function toWire(value: unknown): unknown {
   return wire
 }
 
-/** Of a value of the right shape. */
+/** Parses a value that has the right shape. */
 export function fromWire(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fromWire)
   if (typeof value !== 'object' || value === null) return value
@@ -46,7 +47,7 @@ export function fromWire(value: unknown): unknown {
   return Object.fromEntries(fields)
 }
 
-/** The value with the fields of each object in alphabetical order. */
+/** The value with the keys of each object sorted. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
@@ -56,13 +57,13 @@ function sorted(value: unknown): unknown {
   return copy
 }
 
-/** keccak256 of the statement's JSON without spaces, with sorted names. */
+/** keccak256 of the statement's JSON without spaces and with sorted keys. */
 export const digestOf = (statement: unknown, keccak: Keccak): string =>
   toHex(keccak(new TextEncoder().encode(JSON.stringify(sorted(statement)))))
 
 export const statementFrom = (wire: unknown): BatchStatement => fromWire(wire) as BatchStatement
 
-/** Where two JSON values differ: at most `most` places, each with both values. */
+/** The first differences between two JSON values, at most `most`, each with both values. */
 export function differences(path: string, stated: unknown, computed: unknown, most = 20): string[] {
   if (stated === computed) return []
   if (typeof stated !== 'object' || typeof computed !== 'object' || stated === null || computed === null)

@@ -1,6 +1,6 @@
 /**
- * Forward requests: OpenZeppelin's `ForwardRequest` typed data in the forwarder's domain, and the calls that the exchange relays. A request
- * is signed as typed data: r, s and v, 65 bytes.
+ * Forward requests: OpenZeppelin's `ForwardRequest` typed data in the forwarder's domain, and the relayed calls.
+ * A request is signed as typed data: r, s and v, 65 bytes.
  */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
@@ -22,7 +22,7 @@ export const FORWARD_REQUEST_TYPE =
 export const FORWARDER_NAME = 'Forwarder'
 export const FORWARDER_VERSION = '1'
 
-/** The value is always 0: no call that the exchange relays accepts any. */
+/** A forward request. Its value is always 0, because no relayed call accepts ether. */
 export interface ForwardRequest {
   readonly from: Address
   readonly to: Address
@@ -45,7 +45,7 @@ function bytesOf(text: string): Uint8Array {
   return bytes
 }
 
-/** The digest that the owner signs. It identifies the request: no other request of any owner has it. */
+/** Digest that the owner signs. It identifies the request among all owners' requests. */
 export function hashForwardRequest(
   { from, to, gas, nonce, deadline, data }: ForwardRequest,
   { chainId, forwarder }: ForwarderDomain,
@@ -68,7 +68,7 @@ export function hashForwardRequest(
 
 const SIGNATURE_LENGTH = 2 + 2 * 65
 
-/** The signer of a digest. The forwarder accepts typed data only, with a low s. */
+/** Signer of a digest. The forwarder accepts only typed data with a low s. */
 export function recoverForwardSigner(
   digest: `0x${string}`,
   signature: string,
@@ -102,7 +102,7 @@ export const RELAYED_FUNCTIONS = {
 
 const wordOf = (value: bigint): string => value.toString(16).padStart(2 * WORD, '0')
 
-/** The calldata of a request with this effect. */
+/** Calldata of a request with this effect. */
 export function calldataOf(effect: RelayEffect): `0x${string}` {
   const { selector } = RELAYED_FUNCTIONS[effect.kind]
   switch (effect.kind) {
@@ -117,25 +117,25 @@ export function calldataOf(effect: RelayEffect): `0x${string}` {
 
 // ---------------------------------------------------------------------- bounds
 
-/** Gas that the call itself may use, which the request states. */
+/** Gas for the inner call, stated in the request. */
 export const REQUEST_GAS = {
-  /** Above what each call costs; a test measures them. */
+  /** Above the measured cost of each call; a test measures the costs. */
   needed: 80_000,
   prepared: 150_000,
   most: 200_000,
 } as const
 
-/** Times until a request's deadline, in seconds. */
+/** Seconds until a request's deadline. */
 export const REQUEST_LIFE = {
-  /** A shorter one could pass before the request is mined. */
+  /** Minimum; a shorter time could pass before the request is mined. */
   least: 10,
   prepared: 600,
   most: 3_600,
 } as const
 
 /**
- * The deadline of a request that is prepared now: at least `prepared` seconds ahead, on a grid, so that the same request is prepared again
- * for a while and a repetition of it is recognized.
+ * Deadline of a request prepared now: at least `prepared` seconds ahead, rounded up to a grid.
+ * The grid makes repeated preparations equal for a while, so that a repetition is recognised.
  */
 export const preparedDeadline = (now: Seconds): Seconds =>
   (Math.ceil((now + REQUEST_LIFE.prepared) / GRID) * GRID) as Seconds

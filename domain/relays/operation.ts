@@ -1,29 +1,31 @@
-/** An owner's forward request on its way to the chain: its kinds, its states, and how the chain's events end it. */
+/** An owner's forward request on its way to the chain: kinds, states, and the chain events that end it. */
 export type RelayKind = 'register_session_key' | 'revoke_session_key' | 'invalidate_margin_nonces'
 
 /**
- * QUEUED: accepted, no transaction signed. RELAYING: a transaction is stored, and sent until its nonce is used. CONFIRMED: the chain has
- * executed the request's nonce, and its state is the requested one. FAILED: the request was not executed, see `RelayFailure`.
+ * QUEUED: accepted, no transaction signed.
+ * RELAYING: a transaction is stored, and sent until its nonce is used.
+ * CONFIRMED: the chain executed the nonce, and its state matches the request.
+ * FAILED: the request was not executed, see `RelayFailure`.
  */
 export type RelayStatus = 'QUEUED' | 'RELAYING' | 'CONFIRMED' | 'FAILED'
 
 /**
- * REVERTED: the transaction reverted and changed nothing. SUPERSEDED: another request with the same nonce was executed. EXPIRED: the
- * deadline has passed.
+ * REVERTED: the transaction reverted and changed nothing.
+ * SUPERSEDED: another request with the same nonce was executed. EXPIRED: the deadline has passed.
  */
 export type RelayFailure = 'REVERTED' | 'SUPERSEDED' | 'EXPIRED'
 
 export const isOpenRelay = (status: RelayStatus): boolean => status === 'QUEUED' || status === 'RELAYING'
 
-/** What the request changes on the chain. */
+/** Effect of the request on the chain. */
 export type RelayEffect =
   | { readonly kind: 'register_session_key' | 'revoke_session_key'; readonly sessionKey: string }
   | { readonly kind: 'invalidate_margin_nonces'; readonly marketId: number; readonly minimum: bigint }
 
-/** All permissions: orders, and changes of margin and leverage. */
+/** All permissions: orders, and margin and leverage changes. */
 export const ALL_PERMISSIONS = 3
 
-/** What the chain has after the request's nonce was executed. */
+/** State of the chain after the request's nonce was executed. */
 export interface ObservedEffect {
   /** The state of the request's session key; null if it was never registered. */
   readonly key: { readonly permissions: number; readonly revoked_at: number | null } | null
@@ -32,8 +34,8 @@ export interface ObservedEffect {
 }
 
 /**
- * Whether the chain's state is the requested one. The nonce alone does not prove it: another request may have used it. The state does not
- * name the transaction either, but then the request's purpose is fulfilled.
+ * Whether the chain's state matches the request.
+ * The used nonce alone is no proof: another request may have used it. A matching state fulfils the request in either case.
  */
 export function isFulfilled(effect: RelayEffect, { key, floor }: ObservedEffect): boolean {
   switch (effect.kind) {
@@ -46,7 +48,10 @@ export function isFulfilled(effect: RelayEffect, { key, floor }: ObservedEffect)
   }
 }
 
-/** The lowest nonce that the chain has not executed and no open operation has. Nonces of one signer execute in their order. */
+/**
+ * Lowest nonce that is neither executed on chain nor used by an open operation. Nonces of one signer execute
+ * in order.
+ */
 export function nextForwardNonce(executed: number, open: readonly number[]): number {
   const taken = new Set(open)
   let nonce = executed

@@ -1,4 +1,4 @@
-/** A relay operation as it is stored, its changes, and the rows of the journal that state them. */
+/** A stored relay operation, its changes, and the journal rows that state them. */
 import type { RelayChanged, RelayRequest } from '../journal/accounts-row.ts'
 import {
   isFulfilled,
@@ -60,7 +60,7 @@ export const relayRow = (operation: Omit<StoredRelay, 'minimum'>): RelayChanged 
   ...(operation.block !== null && { block: operation.block }),
 })
 
-/** Fields that the operation's first row states beside its status. */
+/** Fields in the operation's first row besides its status. */
 export const relayRequest = (operation: StoredRelay): RelayRequest => ({
   owner: operation.owner,
   target: operation.target,
@@ -92,7 +92,7 @@ export const relaying = ({ relayer, nonce, hash }: SignedFor, at: number): Relay
   updated_at: at,
 })
 
-/** Nothing was executed with the relayer's nonce that the operation was signed with: it is signed again. */
+/** No request was executed with the relayer nonce of the operation; it is signed again. */
 export const requeuedRelay = (at: number): RelayChange => ({
   status: 'QUEUED',
   relayer: null,
@@ -106,7 +106,7 @@ export interface RelayEnd {
   readonly reason: string
 }
 
-/** The request was not executed and never will be by the exchange. */
+/** The request was not executed, and the exchange will never execute it. */
 export const failedRelay = ({ failure, reason }: RelayEnd, at: number): RelayChange => ({
   status: 'FAILED',
   failure,
@@ -120,13 +120,18 @@ export interface ExecutedIn {
   readonly at: number
 }
 
-/** The chain has executed the operation's nonce in this block. `end`: the state is not the requested one; null: it is. */
+/**
+ * The chain executed the operation's nonce in this block.
+ * `end`: failure, if the chain's state does not match the request; null: success.
+ */
 export const endedRelay = ({ block, tx_hash, at }: ExecutedIn, end: RelayEnd | null): RelayChange =>
   end === null
     ? { status: 'CONFIRMED', failure: null, reason: null, tx_hash, block, updated_at: at }
     : { status: 'FAILED', failure: end.failure, reason: end.reason, block, updated_at: at }
 
-/** The block that ended the operation has left the chain: it waits again, for its own transaction if one was signed. */
+/**
+ * The block that ended the operation left the chain. The operation waits again, for its own transaction if one was signed.
+ */
 export const reopenedRelay = (
   { relayer_nonce }: Pick<StoredRelay, 'relayer_nonce'>,
   at: number,
@@ -138,7 +143,7 @@ export const reopenedRelay = (
   updated_at: at,
 })
 
-/** How an operation ends whose nonce the chain has executed; null if the chain's state is the requested one. */
+/** Failure of an operation with an executed nonce; null if the chain's state matches the request. */
 export function relayEndOf(effect: RelayEffect, success: boolean, observed: ObservedEffect): RelayEnd | null {
   if (!success) return { failure: 'REVERTED', reason: 'the forwarded call failed' }
   if (isFulfilled(effect, observed)) return null

@@ -1,17 +1,21 @@
 /**
- * How the backstop closes an inherited position: by reduce-only limit orders, one at a time, each a fraction of the position and of the
- * depth that it could meet, never far from the oracle price. So the market absorbs in minutes what a liquidation could not sell at once.
+ * Decides how the backstop closes an inherited position: with one reduce-only limit order at a time, near the oracle price.
+ * Each order is a fraction of the position and of the reachable depth, so the market absorbs in minutes a size that a
+ * liquidation could not sell at once.
  */
 import type { Side } from '../orders/order.ts'
 import { maxOf, minOf, mulDivUp, ONE, type Price, type Steps, type Ticks } from '../units.ts'
 
 /** Fractions in millionths. */
 export interface ClosingRules {
-  /** Of the position, per order. */
+  /** Fraction of the position per order. */
   readonly share: number
-  /** Of the quantity that the order could meet within its limit. */
+  /** Fraction of the quantity that the order could meet within its limit. */
   readonly depthShare: number
-  /** Largest distance of the limit from the oracle price, on its worse side; of a probability, from it or from its complement. */
+  /**
+   * Largest distance of the limit from the oracle price, on its worse side; for a probability, relative to
+   * the price or its complement.
+   */
   readonly bound: number
 }
 
@@ -29,10 +33,10 @@ export interface ClosingLevel {
 
 export interface ClosingInput {
   readonly market: ClosingMarket
-  /** Matched, positive if long. */
+  /** Matched position size, positive if long. */
   readonly size: Steps
   readonly oracle: Price
-  /** The side of the book that the order would meet, best first. */
+  /** Opposite side of the book, best level first. */
   readonly levels: readonly ClosingLevel[]
 }
 
@@ -47,8 +51,9 @@ const MILLION = 1_000_000
 const part = (steps: number, millionths: number): number => Math.floor((steps * millionths) / MILLION)
 
 /**
- * The next order; null if there is no position. If the book has quantity within the bound, the order takes a share of it, at its worst
- * price. Otherwise it rests at the oracle price: an order beyond it would move the book without a counterparty.
+ * The next order; null if there is no position.
+ * If the book has quantity within the bound, the order takes a share of it at its worst price. Otherwise it
+ * rests at the oracle price: an order beyond the oracle price would move the book without a counterparty.
  */
 export function closingOrder(
   { market, size, oracle, levels }: ClosingInput,
@@ -68,13 +73,13 @@ export function closingOrder(
 const isMet = (side: Side, level: Ticks, limit: Ticks): boolean =>
   side === 'SHORT' ? level >= limit : level <= limit
 
-/** At least the smallest order. All of the position if the rest could not be closed by an order of its own. */
+/** At least the smallest order; the whole position if its rest would be too small for a separate order. */
 function closable({ minQuantity, maxQuantity }: ClosingMarket, whole: number, wanted: number): Steps {
   const steps = minOf(maxOf(wanted, minQuantity), maxQuantity)
   return (whole - steps < minQuantity ? minOf(whole, maxQuantity) : steps) as Steps
 }
 
-/** Rounded in favour of the backstop, and within the prices that the market supports. */
+/** Limit rounded in favour of the backstop, and within the prices that the market supports. */
 function worstLimit({ isBinary, tick }: ClosingMarket, side: Side, oracle: Price, bound: number): Ticks {
   const base = isBinary ? minOf<bigint>(oracle, ONE - oracle) : oracle
   const away = (base * BigInt(bound)) / BigInt(MILLION)

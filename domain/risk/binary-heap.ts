@@ -1,9 +1,9 @@
-/** Yields items in order without sorting those that are not read. */
+/** Yields items in order without sorting unread items. */
 export class BinaryHeap<Item> {
   readonly #items: Item[]
   readonly #compare: (a: Item, b: Item) => number
 
-  /** Uses the array of `items` as its own. `compare` is negative if the first item comes first. */
+  /** Takes ownership of `items`. `compare` is negative if its first argument comes first. */
   constructor(compare: (a: Item, b: Item) => number, items: Item[] = []) {
     this.#compare = compare
     this.#items = items

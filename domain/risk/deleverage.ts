@@ -1,7 +1,7 @@
 /**
- * Rules of auto-deleveraging: closing a position that neither the book nor the backstop took against
- * profitable opposite positions, at its bankruptcy price and without fees. Twin of the contract's
- * DeleverageLib.
+ * Rules of auto-deleveraging: a position closes against profitable opposite positions, at its bankruptcy
+ * price without fees.
+ * Twin of the contract's DeleverageLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -12,9 +12,10 @@ import type { Backstop } from './liquidation.ts'
 import { inherit } from './liquidation.ts'
 
 /**
- * Whether the position may be deleveraged: its ratio is below MMR, and either its equity is at most zero or
- * the backstop cannot inherit it. `backstop` is null if the market has none, and 'itself' if the account is
- * the backstop; then only equity at or below zero qualifies.
+ * Whether the position may be deleveraged: its ratio is below MMR, and its equity is not positive or the
+ * backstop cannot inherit it.
+ * `backstop`: null if the market has none; 'itself' if the account is the backstop, and then only
+ * non-positive equity qualifies.
  */
 export function isDeleverageable(
   spec: MarketSpec,
@@ -29,10 +30,10 @@ export function isDeleverageable(
 }
 
 /**
- * Rank of a counterparty: (unrealised profit / entry notional) × (notional / equity) at the oracle price, ×
- * 1e18, rounded down after each of the three divisions. More profitable and more leveraged positions rank
- * higher. Null if the position does not qualify: flat, without profit, or without equity. Source: ranking of
- * Hyperliquid and BitMEX, risk research C4.
+ * Ranking score of a counterparty: (unrealised profit / entry notional) × (notional / equity) at the oracle price.
+ * The score is × 1e18 and rounds down after each of the three divisions. More profitable and more leveraged positions rank
+ * higher. Null if the position does not qualify: flat, without profit, or without equity.
+ * Source: ranking of Hyperliquid and BitMEX, risk research C4.
  */
 export function scoreOf(
   spec: MarketSpec,
@@ -65,14 +66,14 @@ export function compareRanks(a: Ranked, b: Ranked): number {
 export interface DeleveragingLeg {
   /** Steps closed on both sides. */
   readonly steps: Steps
-  /** The rest of the bankrupt position, and of the counterparty's position. */
+  /** Remaining position of the bankrupt account, and of the counterparty. */
   readonly position: Position
   readonly counterparty: Position
-  /** Wei credited to the counterparty's free balance. The bankrupt account is credited nothing. */
+  /** Wei credited to the counterparty's free balance. The bankrupt account receives nothing. */
   readonly payout: Quote
 }
 
-/** The position without `closed` steps and their share of margin and entry notional. */
+/** The position without `closed` steps and without their share of margin and entry notional. */
 export const reduced = (
   position: Position,
   closed: Steps,
@@ -89,10 +90,10 @@ export const reduced = (
 }
 
 /**
- * Closes `steps` of two opposite positions at the value that leaves the bankrupt account exactly zero: entry
- * - margin of the closed share for a long, entry + margin for a short. Shares round as in a partial close.
- * Value is conserved: the counterparty is paid what the bankrupt side's margin and result lose. Null if the
- * counterparty's proceeds would be negative.
+ * Closes `steps` of two opposite positions at the price that leaves the bankrupt account exactly zero.
+ * The closed value is entry - margin of the closed share for a long, entry + margin for a short. Shares round
+ * as in a partial close. Value is conserved: the counterparty receives the margin and result that the
+ * bankrupt side loses. Null if the counterparty's proceeds would be negative.
  */
 export function closeAtBankruptcy(
   position: Position,
@@ -116,8 +117,7 @@ export function closeAtBankruptcy(
 }
 
 /**
- * One leg as the contract computes it: at most the size of either position; null if the counterparty does not
- * qualify.
+ * One leg as the contract computes it: at most the size of either position. Null if the counterparty does not qualify.
  */
 export function closeAgainst(
   spec: MarketSpec,

@@ -1,6 +1,5 @@
 /**
- * Chooses the counterparties of a deleveraging and how much of the position closes against each: by rank, and no
- * more steps than needed.
+ * Chooses the counterparties of a deleveraging, and how many steps close against each: by rank, and no more than needed.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -19,26 +18,28 @@ import {
 import { type Backstop, inherit } from './liquidation.ts'
 
 /**
- * Most legs of one action; further actions continue. A leg costs 51,000 gas with its bytes, the check for
- * repeated counterparties about 250 per pair of legs: 6.4 million gas in all. No leg uses a new storage slot,
- * because a counterparty has a position and a balance, so the limit of new slots does not bind.
+ * Maximum legs of one action; further actions continue.
+ * A leg costs 51,000 gas including calldata; the check for repeated counterparties costs about 250 gas per
+ * pair of legs: 6.4 million gas in total. A counterparty already has a position and a balance, so no leg uses
+ * a new storage slot.
  */
 export const MAX_LEGS = 100
 
 /**
- * Most reduce-only orders that end with the positions of the counterparties of one action, because one transaction ends them when the
- * action is mined. The first leg is never left out for them; an account has at most 500.
+ * Maximum reduce-only orders that end with the counterparties' positions, because one transaction ends them
+ * when the action is mined.
+ * The first leg is always included; an account has at most 500 orders.
  */
 export const MOST_ENDED_ORDERS = 1_000
 
 export interface Counterparty {
   readonly account: Address
   readonly position: Position
-  /** Its reduce-only orders that have not ended; none if absent. */
+  /** Number of its reduce-only orders that have not ended; absent: 0. */
   readonly orders?: number
 }
 
-/** What the closing steps are computed from. */
+/** Inputs of the number of steps to close. */
 export interface LegTerms {
   readonly spec: MarketSpec
   readonly position: Position
@@ -46,24 +47,25 @@ export interface LegTerms {
   readonly oracle: Price
   /** Null if the market has none; 'itself' if the account is the backstop. */
   readonly backstop: Backstop | 'itself' | null
-  /** What the market's pool holds once everything that was matched or decided before is executed. */
+  /** Market pool after everything matched or decided before is executed. */
   readonly pool: Quote
 }
 
 export interface RankedLeg {
   readonly counterparty: Address
   readonly steps: Steps
-  /** The counterparty's score before the leg. */
+  /** Score of the counterparty before the leg. */
   readonly score: bigint
   /** Wei that the pool pays to the counterparty. */
   readonly payout: Quote
 }
 
 /**
- * The legs of the next action. Every leg closes exactly its steps if the contract executes it at the same
- * state; together they close `stepsToClose`, or less if the counterparties, the pool, `MAX_LEGS` or
- * `MOST_ENDED_ORDERS` do not suffice: the pool can be short while other positions have negative equity.
- * `ranked` must be in the order of `compareRanks`; it is read only as far as needed.
+ * Legs of the next action, in the order of `ranked`.
+ * Every leg closes exactly its steps if the contract executes it at the same state. Together the legs close
+ * `stepsToClose`, or fewer steps if the counterparties, the pool, `MAX_LEGS` or `MOST_ENDED_ORDERS` do not
+ * suffice. For example, the pool is short while other positions have negative equity. `ranked` must be in
+ * `compareRanks` order; it is read lazily.
  */
 export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>): RankedLeg[] {
   const { spec, index, oracle } = terms
@@ -88,7 +90,7 @@ export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>
   return legs
 }
 
-/** The leg of at most `steps` steps whose payout is at most `most`. Null if there is none. */
+/** A leg of at most `steps` steps with a payout of at most `most`; null if there is none. */
 function payable(
   close: (steps: number) => DeleveragingLeg | null,
   steps: number,
@@ -102,9 +104,10 @@ function payable(
 }
 
 /**
- * The fewest steps that have to be closed by deleveraging: all of a position without equity; else as many as
- * leave a rest that the backstop can inherit, all if it can inherit no rest. A close at the bankruptcy price
- * leaves the margin ratio of the rest as it is, so no close makes the position healthy.
+ * Minimum steps to close by deleveraging: all of a position without equity; otherwise enough that the
+ * backstop can inherit the rest.
+ * If the backstop can inherit no rest, all steps close. A close at the bankruptcy price keeps the margin
+ * ratio of the rest, so closing alone never makes the position healthy.
  */
 export function stepsToClose(terms: LegTerms): Steps {
   const { spec, position, index, oracle, backstop } = terms
@@ -113,12 +116,14 @@ export function stepsToClose(terms: LegTerms): Steps {
   if (exposureOf(spec, position, index, oracle).equity <= 0n) return all as Steps
   const isRest = (steps: number): boolean =>
     steps < all && inherit(spec, restOf(position, (all - steps) as Steps, index), backstop, index, oracle).ok
-  // While the rest only reduces the backstop's position, more of it can be inherited; from there on, less.
+  // Inheritable size grows while the rest only reduces the backstop's position, and shrinks beyond that point.
   const netted = position.size * backstop.position.size < 0 ? Math.abs(backstop.position.size) : 0
   return (all - largest(isRest, Math.min(netted, all - 1), all)) as Steps
 }
 
-/** The largest number from `low` to `end`, exclusive, that has the property, if those with it are adjacent; 0 if `low` lacks it. */
+/**
+ * Largest number in [`low`, `end`) with the property; 0 if `low` lacks it. Numbers with the property must be adjacent.
+ */
 function largest(has: (value: number) => boolean, low: number, end: number): number {
   if (low > 0 && !has(low)) return 0
   let [yes, no] = [low, end]
@@ -130,15 +135,14 @@ function largest(has: (value: number) => boolean, low: number, end: number): num
   return yes
 }
 
-/** The position after `closed` of its steps closed at the bankruptcy price. */
+/** Remaining position after `closed` steps closed at the bankruptcy price. */
 const restOf = (position: Position, closed: Steps, index: FundingIndex): Position =>
   reduced(position, closed, closedShare(position, marginOf(position, index), closed), index)
 
 interface RankedPosition extends Counterparty, Ranked {}
 
 /**
- * The positions that qualify as counterparties, in the order of `compareRanks`. Scores all of them, but sorts
- * only those that are read.
+ * Qualifying counterparties in `compareRanks` order. All are scored, but only the consumed part is sorted.
  */
 export function* byRank(
   { spec, index, oracle }: Pick<LegTerms, 'spec' | 'index' | 'oracle'>,

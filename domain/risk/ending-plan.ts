@@ -1,4 +1,4 @@
-/** What the keeper does next with a market that has closed and not ended yet. */
+/** Decides the keeper's next step in a market that has closed and not ended yet. */
 import type { MarketSpec } from '../market/market.ts'
 import type { OracleReport } from '../settlement/settlement.ts'
 import type { Millis } from '../units.ts'
@@ -15,18 +15,18 @@ import {
 export type EndingStep =
   /** The market is not closed. */
   | { readonly kind: 'none' }
-  /** The report of the final price is missing. */
+  /** The final report is missing. */
   | { readonly kind: 'await_report' }
   | { readonly kind: 'submit_report'; readonly report: OracleReport }
-  /** Another report can still replace the one in force. */
+  /** Another report can still replace the report in force. */
   | { readonly kind: 'await_dispute'; readonly until: Millis }
   | { readonly kind: 'finalize'; readonly report: FinalReport }
-  /** No report came in time: any account can freeze the market. */
+  /** No final report arrived in time: any account can freeze the market. */
   | { readonly kind: 'unreported' }
 
 /**
- * `report`: what the feeds say now, null if there is nothing. A report with the price in force is not submitted again, although the contract
- * accepts it.
+ * The next step. `report`: current report of the feeds, or null.
+ * A report with the price in force is not submitted again, although the contract accepts it.
  */
 export function planEnding(
   spec: Pick<MarketSpec, 'kind'>,

@@ -1,24 +1,25 @@
 /**
- * The close of a market at its expiry or at the scheduled mode settling, the report of its final price, and when it can be
- * finalized or frozen. Twin of the contract's EndingLib.
+ * Close of a market at its expiry or at the scheduled mode settling, its final report, and the times of
+ * finalization and freeze.
+ * Twin of the contract's EndingLib.
  */
 import type { MarketMode, MarketSpec } from '../market/market.ts'
 import { ACTION_AHEAD } from '../settlement/durations.ts'
 import { type Millis, minOf, type Price } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 
-/** Time after the close in which the first final report must be submitted; afterwards any account can freeze the market. */
+/** Time after the close for the first final report. Afterwards any account can freeze the market. */
 export const FINAL_REPORT_TIME = 604_800_000 as Millis
 
 /** The final report in force. */
 export interface FinalReport {
   readonly price: Price
   readonly observedAt: Millis
-  /** Block time of the first final report, from which the dispute window counts. */
+  /** Block time of the first final report; the dispute window starts here. */
   readonly reportedAt: Millis
 }
 
-/** The terms in force. */
+/** Ending terms in force. */
 export interface Ending {
   /** 0 for a perpetual. */
   readonly expiresAt: Millis
@@ -29,15 +30,15 @@ export interface Ending {
   readonly report: FinalReport | null
 }
 
-/** The times from which a market closes. */
+/** Times that decide when a market closes. */
 export type Closing = Pick<Ending, 'expiresAt' | 'settlingAt'>
 
-/** The listed terms of a market. */
+/** Ending terms at the listing. */
 export const listedEnding = ({ expiresAt, disputeWindow }: MarketSpec): Ending => ({
   ...{ expiresAt, settlingAt: 0 as Millis, disputeWindow, report: null },
 })
 
-/** The expiry or the time of the mode settling, whichever is earlier; null if neither is set. */
+/** Close time: the expiry or the time of the mode settling, whichever is earlier; null if neither is set. */
 export function closesAt({ expiresAt, settlingAt }: Closing): Millis | null {
   if (expiresAt === 0) return settlingAt === 0 ? null : settlingAt
   return settlingAt === 0 ? expiresAt : minOf(expiresAt, settlingAt)
@@ -48,16 +49,17 @@ export const isClosed = (ending: Closing, time: Millis): boolean => {
   return close !== null && time >= close
 }
 
-/** A closed market is in mode settling, whatever mode is stored. */
+/** Mode in force: a closed market is in mode settling, regardless of the stored mode. */
 export const modeAt = (mode: MarketMode, ending: Closing, asOf: Millis): MarketMode =>
   mode !== 'settled' && isClosed(ending, asOf) ? 'settling' : mode
 
-/** Whether the market trades no more: its orders end. */
+/** Whether trading has ended, so that the market's orders end. */
 export const isOver = (mode: MarketMode): boolean => mode === 'settling' || mode === 'settled'
 
 /**
- * The last time at which a final report is accepted: FINAL_REPORT_TIME after the close, or, once there is a report, the end of the
- * dispute window. The market can be frozen after the first, and finalized after the second. Null if no close is set.
+ * Last time at which a final report is accepted; null if no close is set.
+ * Without a report: FINAL_REPORT_TIME after the close, and the market can be frozen afterwards. With a
+ * report: the end of the dispute window, and the market can be finalized afterwards.
  */
 export function reportableUntil(ending: Ending): Millis | null {
   if (ending.report !== null) return (ending.report.reportedAt + ending.disputeWindow) as Millis
@@ -68,18 +70,20 @@ export function reportableUntil(ending: Ending): Millis | null {
 export type FinalReportRefusal =
   /** The market is not closed. */
   | 'MARKET_NOT_CLOSED'
-  /** The time for a first report, or the dispute window, is over. */
+  /** The time of a first report, or the dispute window, is over. */
   | 'LATE'
-  /** Observed before the close. */
+  /** The observation precedes the close. */
   | 'EARLY'
-  /** Observed too far ahead of block time. */
+  /** The observation is too far ahead of block time. */
   | 'AHEAD'
-  /** The report in force counts. */
+  /** The report in force takes precedence. */
   | 'SUPERSEDED'
 
 /**
- * The newest report of a final feed counts, and of a perpetual's own feed the one nearest to the close. Of the same moment another price
- * counts: the report in force may be that of a round that was superseded within its second.
+ * Precedence of a new report: the newest observation of a final feed, or the observation nearest to the close
+ * of a perpetual's own feed.
+ * With equal times, another price takes precedence: the report in force may belong to a round that was
+ * superseded within its second.
  */
 function supersedes(
   kind: MarketSpec['kind'],
@@ -91,7 +95,8 @@ function supersedes(
 }
 
 /**
- * The ending with the report, or why the contract rejects its time. The contract also checks price and proof.
+ * The ending with the new report, or the reason why the contract rejects its time. The contract also checks
+ * price and proof.
  */
 export function submitFinalReport(
   { kind }: Pick<MarketSpec, 'kind'>,

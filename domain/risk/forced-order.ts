@@ -1,4 +1,6 @@
-/** The order with which a liquidation closes a position in the book: reduce-only, at the market, without a signature. */
+/**
+ * The forced order, with which a liquidation closes a position in the book: reduce-only, market type, unsigned.
+ */
 import type { OrderPlaced } from '../journal/journal-row.ts'
 import { type Order, orderIdOf } from '../orders/order.ts'
 import type { Address, MarketId, Millis, OrderHash, Seconds, Seq, Steps, Ticks, UserId } from '../units.ts'
@@ -7,15 +9,15 @@ export interface ForcedOrderTerms {
   readonly marketId: MarketId
   readonly account: UserId
   readonly maker: Address
-  /** Of the position, signed. */
+  /** Signed position size. */
   readonly size: Steps
   readonly steps: Steps
-  /** The sequence of its row in the journal. It is also the order's number, in place of a salt. */
+  /** Sequence of its journal row. It is also the order's number, which replaces the salt. */
   readonly seq: Seq
   readonly at: Millis
 }
 
-/** `hashOf`: the digest that a trader would sign for an order with these fields; it identifies the order. */
+/** `hashOf`: digest that a trader would sign for an order with these fields; it identifies the order. */
 export function forcedOrderRow(
   { marketId, account, maker, size, steps, seq, at }: ForcedOrderTerms,
   hashOf: (order: Order) => OrderHash,

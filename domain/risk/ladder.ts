@@ -1,6 +1,6 @@
 /**
- * Decides what happens next to a position below the liquidation threshold: a forced order, inheritance by the
- * backstop, deleveraging, or nothing. Never decides a step that the contract would refuse at the same state.
+ * Decides the next step for a position below the liquidation threshold: forced order, backstop, deleveraging, or none.
+ * It never decides a step that the contract would refuse at the same state.
  */
 
 import { priceBand } from '../market/band.ts'
@@ -21,20 +21,22 @@ import { isDeleverageable } from './deleverage.ts'
 import { type Counterparty, deleveragingLegs, type RankedLeg } from './deleveraging-legs.ts'
 import { type Backstop, inherit, isInheritable } from './liquidation.ts'
 
-/** A position up to this notional in wei at the oracle price is closed by one forced order. */
+/** Largest notional, in wei at the oracle price, that one forced order closes whole. */
 export const WHOLE_NOTIONAL = 100_000n * ONE
-/** A larger one is closed in pieces: this many from the size at which its liquidation started. */
+/**
+ * Number of pieces in which a larger position closes, relative to its size at the start of the liquidation.
+ */
 export const PIECES = 5
-/** Batches in a row that fill no step of a forced order, after which the backstop inherits. */
+/** Consecutive batches that fill no step of a forced order, after which the backstop inherits. */
 export const UNFILLED_BATCHES = 5
 
-/** What the liquidation of the position has done so far. */
+/** Progress of the position's liquidation. */
 export interface LiquidationProgress {
-  /** Steps of the position, without sign, when its liquidation started. */
+  /** Absolute position size in steps at the start of the liquidation. */
   readonly startSteps: Steps
-  /** Steps of its forced order that rest in the book; 0 if there is none. */
+  /** Steps of the forced order in the book; 0 if there is none. */
   readonly resting: Steps
-  /** Batches in a row in which a forced order took part and filled no step. */
+  /** Consecutive batches in which a forced order took part and filled no step. */
   readonly unfilled: number
 }
 
@@ -45,7 +47,7 @@ export const NOT_STARTED: LiquidationProgress = {
 }
 
 export interface LadderInput {
-  /** In force as of `asOf`. */
+  /** Specification in force at `asOf`. */
   readonly spec: MarketSpec
   /** The matched position. */
   readonly position: Position
@@ -56,34 +58,39 @@ export interface LadderInput {
   readonly pauseEndsAt: Seconds
   /** Null if the market has none; 'itself' if the account is the backstop. */
   readonly backstop: Backstop | 'itself' | null
-  /** What the market's pool holds once everything that was matched or decided before is executed. */
+  /** Market pool after everything matched or decided before is executed. */
   readonly pool: Quote
-  /** Opposite positions in the order of their ranks. Called only if the position is to be deleveraged. */
+  /** Opposite positions in rank order. Called only if the position is to be deleveraged. */
   readonly counterparties: () => Iterable<Counterparty>
   readonly progress: LiquidationProgress
 }
 
 export type LadderStep =
-  /** Nothing is to be liquidated (any more): its forced order ends. */
+  /** Nothing remains to liquidate; the forced order ends. */
   | { readonly kind: 'end'; readonly reason: 'closed' | 'healthy' }
-  /** The owner has time to add margin until `until`; a forced order must not be matched before. */
+  /** The owner may add margin until `until`; no forced order may match before. */
   | { readonly kind: 'grace' }
-  /** The forced order that rests stays in the book. */
+  /** The forced order stays in the book. */
   | { readonly kind: 'rest' }
   /** A forced order of these steps joins the next batch. */
   | { readonly kind: 'force'; readonly steps: Steps }
   /** The backstop inherits the position. */
   | { readonly kind: 'inherit' }
-  /** The position closes against these counterparties, in this order. More may follow. */
+  /** The position closes against these counterparties, in list order. Further actions may follow. */
   | { readonly kind: 'deleverage'; readonly legs: readonly RankedLeg[] }
-  /** No counterparty qualifies or can be paid, the backstop cannot inherit and no price of the band is solvent: a deficit. */
+  /**
+   * A deficit: no counterparty qualifies or can be paid, the backstop cannot inherit, and no price of the
+   * band is solvent.
+   */
   | { readonly kind: 'uncovered' }
 
 /**
- * The next step. In this order: nothing for a position that is flat or at the threshold, nothing in the grace
- * after a pause while the account has equity, deleveraging without equity, the backstop for a position that
- * the book does not take in time, deleveraging if the backstop cannot, else a forced order. The backstop
- * takes a position without equity only if no counterparty qualifies.
+ * The next step. The first rule that applies decides:
+ * 1. Flat, or at the threshold: end.
+ * 2. Grace after a pause, and positive equity: grace.
+ * 3. No equity: deleverage; if that is impossible, the backstop inherits.
+ * 4. The book did not take the position in time: the backstop inherits; if that is impossible, deleverage.
+ * 5. Otherwise, or if neither is possible: forced order.
  */
 export function nextStep(input: LadderInput): LadderStep {
   const { spec, position, index, oracle } = input
@@ -97,7 +104,7 @@ export function nextStep(input: LadderInput): LadderStep {
   return late ?? byBook(input, exposure)
 }
 
-/** Whether the next step can be a deleveraging: `nextStep` reads `counterparties` only then. */
+/** Whether the next step can be a deleveraging; `nextStep` reads `counterparties` only then. */
 export function needsCounterparties(input: Omit<LadderInput, 'counterparties'>): boolean {
   const { spec, position, backstop, index, oracle } = input
   if (!isDeleverageable(spec, position, backstop, index, oracle)) return false
@@ -105,13 +112,13 @@ export function needsCounterparties(input: Omit<LadderInput, 'counterparties'>):
   return exposure.equity <= 0n || isLate(input, exposure)
 }
 
-/** Null if the contract refuses it, or the backstop cannot pay. */
+/** Inheritance step; null if the contract refuses it, or the backstop cannot pay. */
 function inheritance({ spec, position, backstop, index, oracle }: LadderInput): LadderStep | null {
   if (backstop === 'itself' || !isInheritable(spec, position, index, oracle)) return null
   return inherit(spec, position, backstop, index, oracle).ok ? { kind: 'inherit' } : null
 }
 
-/** Null if the contract refuses it, or no counterparty qualifies. */
+/** Deleveraging step; null if the contract refuses it, or no counterparty qualifies. */
 function deleverage(input: LadderInput): LadderStep | null {
   const { spec, position, backstop, index, oracle } = input
   if (!isDeleverageable(spec, position, backstop, index, oracle)) return null
@@ -124,7 +131,9 @@ function byBook(input: LadderInput, exposure: Exposure): LadderStep {
   return input.progress.resting > 0 ? { kind: 'rest' } : { kind: 'force', steps: pieceOf(exposure, input) }
 }
 
-/** Whether the book had its chance: ratio below two thirds of MMR, no fill in time, or no solvent price in the band. */
+/**
+ * Whether the book's time is over: ratio below two thirds of MMR, no fill in time, or no solvent price in the band.
+ */
 const isLate = (input: Omit<LadderInput, 'counterparties'>, { equity, notional }: Exposure): boolean =>
   3n * equity * ONE < 2n * input.spec.mmr * notional ||
   input.progress.unfilled >= UNFILLED_BATCHES ||
@@ -137,7 +146,10 @@ function isFillable({ spec, position, index, oracle }: Omit<LadderInput, 'counte
   return position.size > 0 ? bankruptcy <= hi : bankruptcy >= lo
 }
 
-/** All of a small position; of a larger one a share of its size at the start, rounded up, at most the rest. */
+/**
+ * Steps of a piece: all of a small position; of a larger position, a share of its starting size, rounded up,
+ * at most the rest.
+ */
 function pieceOf({ notional }: Exposure, { position, progress }: LadderInput): Steps {
   const rest = Math.abs(position.size)
   if (notional <= WHOLE_NOTIONAL * ONE) return rest as Steps

@@ -1,21 +1,23 @@
-/** Chooses the accounts on which one step of a market's liquidations decides, so that none of them keeps others from their turn. */
+/**
+ * Chooses the accounts that one liquidation step decides on, so that no account delays another indefinitely.
+ */
 import type { Seq, UserId } from '../units.ts'
 
-/** Most accounts of each kind in one step. */
+/** Maximum accounts of each kind per step. */
 export const MAX_CASES = 500
-/** Most orders of the accounts of each kind. An account that has more is alone. */
+/** Maximum orders of the accounts of each kind. An account with more orders is decided alone. */
 export const MAX_CASE_ORDERS = 500
 
 export interface Candidates {
   /** The accounts in liquidation with the numbers of their liquidations, by number. */
   readonly running: ReadonlyMap<UserId, Seq>
-  /** The number of the last liquidation on which the previous step decided; 0 if there was none. */
+  /** Number of the last liquidation that the previous step decided on; 0 if there was none. */
   readonly last: Seq
   /** Accounts with a forced order in the book. */
   readonly forced: Iterable<UserId>
-  /** Accounts below the threshold, the one farthest below it first. Read only as far as needed. */
+  /** Accounts below the threshold, farthest below it first. Read lazily. */
   readonly due: Iterable<UserId>
-  /** The account's orders in the book and waiting. */
+  /** Number of the account's orders in the book and waiting. */
   readonly ordersOf: (account: UserId) => number
 }
 
@@ -25,8 +27,10 @@ export interface Cases {
 }
 
 /**
- * Three kinds with bounds of their own: liquidations that run, in turn from the one after `last`; forced orders without a liquidation, which a
- * void or a rollback has returned to the book; and positions below the threshold, whose liquidation starts.
+ * Chooses accounts of three kinds, each with its own bound:
+ * - running liquidations, in turn from the liquidation after `last`;
+ * - forced orders without a liquidation, returned to the book by a void or a rollback;
+ * - positions below the threshold, whose liquidation starts.
  */
 export function chooseCases({ running, last, forced, due, ordersOf }: Candidates): Cases {
   const going = bounded(inTurn(running, last), ordersOf)

@@ -1,4 +1,4 @@
-/** Accounts of a market that are to be liquidated now, and the prices that decide it. */
+/** Accounts of a market that must be liquidated now, and the prices of this decision. */
 import type { BatchBasis } from '../auction/action-basis.ts'
 import type { MarketSnapshot } from '../auction/market-snapshot.ts'
 import { termsAt } from '../market/in-force.ts'
@@ -36,7 +36,9 @@ export const riskPricesOf = (
 export const isClosedMarket = (spec: MarketSpec, { terms, now }: MarketSnapshot): boolean =>
   isOver(termsAt(spec, terms, now).mode)
 
-/** Accounts below the threshold that no grace spares and no queued action touches, from the one farthest below it. */
+/**
+ * Accounts below the threshold, farthest below it first, without accounts in a grace or touched by a queued action.
+ */
 export function* dueAccounts(
   { scanner, of }: ScannedPositions,
   { prices, snapshot, asOf }: DueTerms,

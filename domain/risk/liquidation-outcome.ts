@@ -1,12 +1,14 @@
 /** Outcomes of the inheritances and deleveragings that liquidations have queued. */
 
 /**
- * Outcome of a liquidation's last single action; null if it waits for none. `isOwn`: false if it was dropped because a batch before it
- * was voided: then it has not been tried.
+ * Outcome of a liquidation's last single action; null if no action is awaited.
+ * `isOwn`: false if the action was dropped without an attempt, because an earlier batch was voided.
  */
 export type ActionOutcome = 'pending' | 'done' | { readonly failed: string; readonly isOwn: boolean } | null
 
-/** Why a single action behind a voided batch is dropped: it was decided on positions that have not come about. */
+/**
+ * Drop reason of a single action behind a voided batch: its decision assumed positions that did not materialise.
+ */
 export const BEHIND_VOID = 'behind a voided batch'
 
 /** Outcome of a single action in the queue. */

@@ -1,6 +1,6 @@
 /**
- * Plans the steps of a market's liquidations in one transaction: what each of them writes, by the decisions of `ladder.ts`. Positions that
- * earlier steps of the transaction move are passed in as they will be.
+ * Plans the steps of a market's liquidations in one transaction, by the decisions of `ladder.ts`.
+ * The caller passes positions as earlier steps of the transaction leave them.
  */
 import type { SingleAction } from '../actions/action.ts'
 import type { MarketRow } from '../journal/journal-row.ts'
@@ -49,38 +49,40 @@ import {
 } from './running-liquidation.ts'
 
 export interface LiquidationTerms {
-  /** In force as of `asOf`. */
+  /** Specification in force at `asOf`. */
   readonly spec: MarketSpec
-  /** Of the next batch and of the actions. */
+  /** `asOf` of the next batch and of the actions. */
   readonly asOf: Millis
   readonly report: OracleReport
   readonly index: FundingIndex
   readonly pauseEndsAt: Seconds
   readonly at: Millis
-  /** The market's last row before this transaction. */
+  /** Sequence of the market's last row before this transaction. */
   readonly head: Seq
-  /** The head of the journal in the market's previous auction. */
+  /** Journal head at the market's previous auction. */
   readonly standingSeq: Seq
-  /** The number of the last action in the market's queue. */
+  /** Number of the last action in the market's queue. */
   readonly queued: number
   readonly hashOf: (order: Order) => OrderHash
 }
 
-/** Most inheritances and deleveragings in the queue at once: each one is computed on top of those before it. */
+/**
+ * Maximum queued inheritances and deleveragings: each is computed on top of the earlier ones in the queue.
+ */
 export const MAX_PENDING = 20
 
 export interface LiquidationCase {
   readonly account: UserId
   readonly maker: Address
-  /** Null if none is running. */
+  /** Running liquidation; null if there is none. */
   readonly running: RunningLiquidation | null
   readonly outcome: ActionOutcome
-  /** Matched, after the pending actions. */
+  /** Matched position after the pending actions. */
   readonly position: Position
-  /** The account's orders in the market that have not ended. While its liquidation runs, they end. */
+  /** The account's orders in the market that have not ended. They end while its liquidation runs. */
   readonly orders: readonly OpenOrder[]
   readonly backstop: { readonly address: Address; readonly state: Backstop } | 'itself' | null
-  /** Of the market, after the pending actions. */
+  /** Pool of the market after the pending actions. */
   readonly pool: Quote
   readonly counterparties: () => Iterable<Counterparty>
   readonly userOf: (address: Address) => UserId
@@ -88,10 +90,10 @@ export interface LiquidationCase {
 
 export type UnrankedCase = Omit<LiquidationCase, 'counterparties'>
 
-/** Everything that one transaction writes about liquidations. */
+/** All writes of one transaction about liquidations. */
 export interface LiquidationPlan {
   readonly rows: readonly MarketRow[]
-  /** Orders that end, or leave the book. */
+  /** Orders that end or leave the book. */
   readonly orders: readonly OpenOrder[]
   readonly reserved: ReadonlyMap<UserId, Quote>
   readonly actions: readonly SingleAction[]
@@ -100,8 +102,8 @@ export interface LiquidationPlan {
 }
 
 /**
- * Widenings of one forced order. With the narrowest price protection in use (0.1 %) they reach 12 % beyond the reference, with the usual ones
- * the edge of the band; a further one would only add rows to the journal.
+ * Maximum widenings of one forced order. At the narrowest protection (0.1 %) they reach 12 % beyond the reference,
+ * at usual widths the band edge. More would only add rows.
  */
 export const MOST_WIDENINGS = 40
 const KIND_OF = { inherit: 'inherit_position', deleverage: 'deleverage' } as const
@@ -125,7 +127,7 @@ export class LiquidationPlanner {
     this.#terms = terms
   }
 
-  /** Orders that the plan changes so far. */
+  /** Number of orders that the plan changes so far. */
   get changes(): number {
     return this.#orders.length + this.#running.length
   }
@@ -138,8 +140,8 @@ export class LiquidationPlanner {
   }
 
   /**
-   * Takes the next step of the account's liquidation. Returns the action that it queues; null if it queues none. `hasRoom`: whether the
-   * queue may take one.
+   * Takes the next step of the account's liquidation. Returns the queued action, or null. `hasRoom`: the
+   * queue may take an action.
    */
   decide(one: LiquidationCase, hasRoom: boolean): SingleAction | null {
     if (one.outcome === 'pending') return null
@@ -151,7 +153,7 @@ export class LiquidationPlanner {
     if (step.kind === 'end') return this.#end(one, before, step.reason)
     if (step.kind === 'grace') return null
     const state = before ?? this.#start(one)
-    // Orders that the owner has placed since, and forced orders that a voided batch has returned to the book.
+    // Orders that the owner placed since, and forced orders that a voided batch returned to the book.
     this.#closeOrders(one.orders.filter((order) => order !== own))
     switch (step.kind) {
       case 'rest':
@@ -168,14 +170,14 @@ export class LiquidationPlanner {
   }
 
   /**
-   * Whether an action of the account can be queued: not while the queue is full, nor in the pause after a failed one of the same kind. What
-   * made an inheritance fail does not make a deleveraging fail.
+   * Whether an action of the account can be queued: the queue has room, and no action of this kind failed recently.
+   * The cause of a failed inheritance does not affect a deleveraging.
    */
   mayAct(running: RunningLiquidation | null, kind: LiquidationAction, hasRoom: boolean): boolean {
     return hasRoom && (running?.failedKind !== kind || running.retryAt <= this.#terms.at)
   }
 
-  /** Whether the account's next step can be a deleveraging: only then are its counterparties needed. */
+  /** Whether the account's next step can be a deleveraging, which needs counterparties. */
   needsCounterparties(one: UnrankedCase): boolean {
     return needsCounterparties(this.#ladderInput(one, one.running, 0 as Steps))
   }
@@ -201,7 +203,7 @@ export class LiquidationPlanner {
     }
   }
 
-  /** The liquidation after its single action was mined or has failed. */
+  /** The liquidation after its single action was mined or failed. */
   #afterAction({ running, outcome, position }: LiquidationCase): RunningLiquidation | null {
     if (running === null || outcome === null || outcome === 'pending') return running
     const waiting = { ...running, stage: 'waiting' as const }
@@ -224,7 +226,7 @@ export class LiquidationPlanner {
     return state
   }
 
-  /** Counts the batch that ran since, if it filled no step. */
+  /** Counts the batch since the last step, if it filled no step. */
   #rest(one: LiquidationCase, state: RunningLiquidation, resting: Steps): null {
     const { head, standingSeq } = this.#terms
     if (standingSeq < state.seenSeq || state.widenings >= MOST_WIDENINGS) return null
@@ -314,7 +316,7 @@ export class LiquidationPlanner {
       this.#reserved.set(account, ((this.#reserved.get(account) ?? 0n) + delta) as Quote)
   }
 
-  /** The sequence of the next row. */
+  /** Sequence of the next row. */
   #nextSeq(): Seq {
     return (this.#terms.head + this.#rows.length + 1) as Seq
   }
@@ -372,7 +374,7 @@ const changedRow = (
   ...{ queue_no: queueNo, at, evidence },
 })
 
-/** Ends liquidations of a market that has closed. The close ends its orders. */
+/** Ends the liquidations of a closed market. The close ends its orders. */
 export const endedPlan = (running: readonly RunningLiquidation[], at: Millis): LiquidationPlan => ({
   ...{ orders: [], reserved: new Map(), actions: [], running: [] },
   rows: running.map((state) =>

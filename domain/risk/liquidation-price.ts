@@ -6,10 +6,10 @@ import { marginOf, type Position } from '../positions/position.ts'
 import { divCeil, divFloor, type FundingIndex, maxOf, minOf, ONE, type Price } from '../units.ts'
 
 /**
- * The oracle price at or below which a long, and at or above which a short, is eligible for liquidation;
- * exact to the wei, after all funding up to `index`. Null if no price makes it eligible: flat, fully
- * collateralised, or a long whose margin covers its whole entry. Solves equity = (MMR + buffer) × notional
- * for the price, with equity and notional as in `exposureOf`.
+ * Oracle price at or below which a long, or at or above which a short, is eligible for liquidation.
+ * Exact to the wei, after all funding up to `index`. Null if no price makes the position eligible: it is
+ * flat, fully collateralised, or a long with margin for its whole entry. The function solves equity = (MMR +
+ * buffer) × notional for the price, with equity and notional as in `exposureOf`.
  */
 export function liquidationPrice(spec: MarketSpec, position: Position, index: FundingIndex): Price | null {
   if (position.size === 0 || isFullyCollateralised(spec, position, index)) return null

@@ -1,6 +1,6 @@
 /**
- * Rules of the backstop: it inherits a position below MMR that the book did not take, as it is. Twin of the
- * contract's BackstopLib.
+ * Rules of the backstop: it inherits, unchanged, a position below MMR that the book did not take.
+ * Twin of the contract's BackstopLib.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -9,7 +9,7 @@ import { closedShare, FLAT, foldMargin, marginOf, type Position } from '../posit
 import { abs, divCeil, type FundingIndex, maxOf, ONE, type Price, type Quote, type Steps } from '../units.ts'
 import { accept, refuse, type Verdict } from '../verdict.ts'
 
-/** Ratio below MMR: the contract allows the backstop to inherit the position. */
+/** Ratio below MMR: the contract lets the backstop inherit the position. */
 export const isInheritable = (
   spec: MarketSpec,
   position: Position,
@@ -18,8 +18,7 @@ export const isInheritable = (
 ): boolean => isBelow(spec, position, index, oracle, spec.mmr)
 
 /**
- * The position of an account after all of it was transferred. The leverage stays, because 0 marks an account
- * without any history.
+ * An account's position after its transfer. The leverage stays, because 0 marks an account without history.
  */
 export const emptied = ({ leverage }: Position): Position => ({ ...FLAT, leverage })
 
@@ -30,8 +29,8 @@ interface Netted {
 }
 
 /**
- * Nets opposite positions: the smaller one closes against as many steps of the larger. No price is involved;
- * only entry notionals are netted.
+ * Nets opposite positions: the smaller position closes against equal steps of the larger.
+ * No price is involved; only entry notionals are netted.
  */
 function net(larger: Position, smaller: Position): Netted {
   const closed = Math.abs(smaller.size) as Steps
@@ -41,10 +40,11 @@ function net(larger: Position, smaller: Position): Netted {
 }
 
 /**
- * Merges two positions into one that is worth, at every price, exactly their sum. Equal sides add up.
- * Opposite sides net: the closed shares' entries become margin, and the rest's entry rounds in favour of the
- * rest, as in a partial close. A result without size may have margin of either sign; the caller settles it.
- * The leverage is that of `held`, or of `added` if `held` has none.
+ * Merges two positions into one of equal total value at every price.
+ * Positions on the same side add up. Positions on opposite sides net: the entries of the closed shares become
+ * margin, and the remaining entry rounds in its own favour, as in a partial close. A result without size may
+ * have margin of either sign; the caller settles it. The leverage is taken from `held`, or from `added` if
+ * `held` has none.
  */
 export function merge(held: Position, added: Position, index: FundingIndex): Position {
   const size = (held.size + added.size) as Steps
@@ -62,11 +62,11 @@ export function merge(held: Position, added: Position, index: FundingIndex): Pos
   }
 }
 
-/** Wei that are missing to IMR at the oracle price, rounded up; 0 if none. */
+/** Wei missing to IMR at the oracle price, rounded up; 0 if the position meets IMR. */
 export const marginShortfall = (spec: MarketSpec, { equity, notional }: Exposure): Quote =>
   maxOf(divCeil(notional * spec.imr - equity * ONE, ONE * ONE), 0n) as Quote
 
-/** The backstop's position, and the limits of what it may inherit. */
+/** The backstop's position, and the limits of an inheritance. */
 export interface Backstop {
   readonly position: Position
   /** Highest notional in wei at the oracle price; 0 if the market has no backstop. */
@@ -76,24 +76,25 @@ export interface Backstop {
 }
 
 export interface Inheritance {
-  /** The backstop's position afterwards. That of the account is `emptied`. */
+  /** The backstop's position after the inheritance. The account's position is `emptied`. */
   readonly position: Position
   /**
-   * Change of the backstop's free balance: minus the margin missing to IMR; or, if the merged position is
-   * flat, its margin.
+   * Change of the backstop's free balance: minus the margin missing to IMR; for a flat result, plus its
+   * margin.
    */
   readonly freeDelta: Quote
 }
 
 export type InheritanceFailure =
   | { readonly code: 'NO_BACKSTOP' }
-  /** In wei of notional, rounded up. A backstop position that does not grow is never refused for this. */
+  /**
+   * Wei of notional, rounded up. An inheritance that does not enlarge the backstop's position is never
+   * refused for its cap.
+   */
   | { readonly code: 'CAP_EXCEEDED'; readonly needed: Quote; readonly available: Quote }
   | { readonly code: 'FREE_BALANCE_SHORT'; readonly needed: Quote; readonly available: Quote }
 
-/**
- * The position as the backstop would have it. Requires `isInheritable`. All of the position moves, or none.
- */
+/** The backstop's position after it inherits the whole position. Requires `isInheritable`. */
 export function inherit(
   spec: MarketSpec,
   position: Position,

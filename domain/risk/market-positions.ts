@@ -1,4 +1,4 @@
-/** The matched positions of a market, with what the exchange needs of all of them together: the pool and the scanner. */
+/** Matched positions of a market, with two derived values: the market pool and the liquidation scanner. */
 
 import { FLAT, type Position, poolShare } from '../positions/position.ts'
 import type { Quote, UserId } from '../units.ts'
@@ -17,7 +17,7 @@ export class MarketPositions {
     for (const position of this.#positions.values()) this.#pool += poolShare(position)
   }
 
-  /** What the market's pool holds at the bank once every unsettled fill is mined. Exact to the wei. */
+  /** Market pool at the bank once every unsettled fill is mined. Exact to the wei. */
   get pool(): Quote {
     return this.#pool as Quote
   }

@@ -1,7 +1,7 @@
 /**
- * Positions of a market as its queued inheritances and deleveragings will leave them. What a queued action does depends on the actions before
- * it; if one of those fails, the contract checks the others again, and a position is never smaller than computed here, except the
- * backstop's.
+ * A market's positions after its queued inheritances and deleveragings.
+ * The effect of a queued action depends on earlier actions. If an earlier action fails, the contract checks
+ * the later actions again. A position is then never smaller than computed here, except the backstop's.
  */
 import type { SingleAction } from '../actions/action.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -26,7 +26,7 @@ export class PendingMoves {
   #pool: bigint
   #inherits = false
 
-  /** `matched` and `pool`: without the pending actions. */
+  /** `matched` and `pool` exclude the pending actions. */
   constructor(
     { spec, index }: { readonly spec: MarketSpec; readonly index: FundingIndex },
     backstop: BackstopAccount | null,
@@ -40,7 +40,7 @@ export class PendingMoves {
     this.#free = backstop?.free ?? 0n
   }
 
-  /** Accounts whose positions a pending action moves. */
+  /** Accounts with positions that a pending action moves. */
   get accounts(): ReadonlySet<Address> {
     return new Set(this.#moved.keys())
   }
@@ -49,7 +49,7 @@ export class PendingMoves {
     return this.#moved.get(account) ?? this.#matched(account)
   }
 
-  /** What the market's pool holds once the actions are mined. */
+  /** Market pool after the pending actions are mined. */
   get pool(): Quote {
     return this.#pool as Quote
   }
@@ -61,7 +61,9 @@ export class PendingMoves {
     return { position: this.positionOf(address), cap, free: this.#free as Quote }
   }
 
-  /** False for the backstop while it inherits: its position is then smaller, or opposite, if the inheritance fails. */
+  /**
+   * False for the backstop while it inherits: if the inheritance fails, its position is smaller or opposite.
+   */
   mayCounter(account: Address): boolean {
     return !this.#inherits || account !== this.#backstop?.address
   }

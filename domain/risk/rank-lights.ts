@@ -1,34 +1,40 @@
 /**
- * The lights of a position: which fifth of its side's candidates for deleveraging it is in, by score. The scores that divide the fifths are
- * computed for a whole market at once, so that no reader of one position ranks all of them.
+ * Deleveraging lights of a position: its fifth by score among the candidates of its side.
+ * Thresholds are computed once per market, so that one reader does not rank all positions.
  */
 import type { MarketSpec } from '../market/market.ts'
 import type { Position } from '../positions/position.ts'
 import type { FundingIndex, Price } from '../units.ts'
 import { scoreOf } from './deleverage.ts'
 
-/** Five: the fifth that is deleveraged first. */
+/** Number of lights; five lights mark the fifth that is deleveraged first. */
 export const LIGHTS = 5
 
-/** What ranks were computed at. Scores at different prices are not comparable. */
+/** Prices of a ranking. Scores at different prices are not comparable. */
 export interface RankBasis {
   readonly oracle: Price
   readonly index: FundingIndex
 }
 
-/** Of each side, the lowest scores of its highest fifth, two, three and four fifths; empty if it has no candidates. */
+/**
+ * Score thresholds per side: the lowest score of the top fifth, of the top two fifths, and so on up to four;
+ * empty without candidates.
+ */
 export interface DeleveragingRanks extends RankBasis {
   readonly longs: readonly bigint[]
   readonly shorts: readonly bigint[]
 }
 
-/** Positions whose scores are computed per side: bounds the time of one ranking. A larger side is sampled evenly. */
+/** Maximum ranked positions per side; it bounds the time of one ranking. A larger side is sampled evenly. */
 export const MOST_RANKED = 1_000
 
-/** Of each run of `every` positions, which one is taken. It varies, so that a pattern in the order of the accounts is not sampled as one. */
+/**
+ * Index sampled from each run of `every` positions. It varies, so that a periodic pattern in account order
+ * does not bias the sample.
+ */
 const placeIn = (run: number, every: number): number => (Math.imul(run + 1, 0x9e3779b1) >>> 8) % every
 
-/** A sample of the positions of both sides, with at most `MOST_RANKED` of each. Two passes over 100,000 positions copy none of them. */
+/** Samples at most `MOST_RANKED` positions per side. Two passes over 100,000 positions copy none of them. */
 export function samplePositions(positions: { values(): Iterable<Position> }): Position[] {
   const counts = { long: 0, short: 0 }
   for (const { size } of positions.values()) {
@@ -71,7 +77,7 @@ function fifths(scores: readonly bigint[]): bigint[] {
   })
 }
 
-/** Five lights for a candidate of the highest fifth, one for the lowest; null if the position is no candidate. */
+/** Five lights for the highest fifth, one for the lowest; null if the position is not a candidate. */
 export function lightsOf(spec: MarketSpec, position: Position, ranks: DeleveragingRanks): number | null {
   const score = scoreOf(spec, position, ranks.index, ranks.oracle)
   if (score === null) return null

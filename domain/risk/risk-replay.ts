@@ -1,6 +1,6 @@
 /**
- * Rebuilds positions and balances from the events of the backstop, of deleveraging and of a market's end, as
- * `settlement-replay` does for batches. Pure; inputs are not changed.
+ * Rebuilds positions and balances from the events of backstop, deleveraging and wind-down.
+ * `settlement-replay` does the same for batches. Pure: inputs are not changed.
  */
 
 import { invariant } from '../invariant.ts'
@@ -13,7 +13,7 @@ import { claimDue, deficitAt, type Haircut, valueAt } from './wind-down.ts'
 
 // ---------------------------------------------------------------------- events
 
-/** Terms at which an action was executed. */
+/** Terms of an executed action. */
 export interface ActionTerms {
   readonly actionId: number
   readonly asOf: Millis
@@ -25,7 +25,7 @@ export interface ActionTerms {
 export interface PositionInherited extends ActionTerms {
   readonly account: Address
   readonly backstop: Address
-  /** The account's position, all of which moved. */
+  /** Size of the account's whole position, which moved. */
   readonly size: Steps
   readonly entryNotional: Quote
   readonly margin: Quote
@@ -33,14 +33,14 @@ export interface PositionInherited extends ActionTerms {
   readonly freeDelta: Quote
 }
 
-/** In the order of the contract's enum, whose first value means none. */
+/** Values in the order of the contract's enum, after its first value `none`. */
 export const INHERITANCE_FAILURES = ['NO_BACKSTOP', 'CAP_EXCEEDED', 'FREE_BALANCE_SHORT'] as const
 
 export interface BackstopInheritanceFailed extends ActionTerms {
   readonly account: Address
   readonly backstop: Address
   readonly reason: (typeof INHERITANCE_FAILURES)[number]
-  /** Wei of notional, or of free balance. */
+  /** Wei of notional, or wei of free balance. */
   readonly needed: Quote
   readonly available: Quote
 }
@@ -54,11 +54,11 @@ export interface DeleveragedLeg {
 
 export interface PositionsDeleveraged extends ActionTerms {
   readonly account: Address
-  /** In the order in which they were closed. */
+  /** Legs in closing order. */
   readonly legs: readonly DeleveragedLeg[]
 }
 
-/** The market has ended: finalized at its final price, or frozen. */
+/** The market has ended: it was finalized at its final price, or frozen. */
 export interface MarketEnded {
   readonly actionId: number
   readonly how: 'frozen' | 'finalized'
@@ -85,13 +85,13 @@ export interface Claimed {
 
 export interface PositionEffect {
   readonly positions: ReadonlyMap<Address, Position>
-  /** Changes of free balances; the market's pool changes by the opposite. */
+  /** Changes of free balances; the market's pool changes by the opposite amount. */
   readonly free: readonly { readonly account: Address; readonly delta: Quote }[]
 }
 
 type Positions = ReadonlyMap<Address, Position>
 
-/** The backstop's position and that of the account are merged. */
+/** Merges the account's position into the backstop's position. */
 export function applyInherited(positions: Positions, event: PositionInherited): PositionEffect {
   const { account, backstop, fundingIndex, freeDelta } = event
   const position = positions.get(account) ?? FLAT
@@ -112,7 +112,7 @@ export function applyInherited(positions: Positions, event: PositionInherited): 
   }
 }
 
-/** The account's position closes against its counterparties, leg by leg. */
+/** Closes the account's position against its counterparties, leg by leg. */
 export function applyDeleveraged(positions: Positions, event: PositionsDeleveraged): PositionEffect {
   const { account, fundingIndex } = event
   const changed = new Map<Address, Position>()
@@ -129,7 +129,7 @@ export function applyDeleveraged(positions: Positions, event: PositionsDeleverag
   return { positions: changed.set(account, position), free }
 }
 
-/** The account's deficit is counted, and its position is emptied. */
+/** Records the account's deficit and empties its position. */
 export function applyInsolvency(
   positions: Positions,
   { account, deficit }: InsolvencyReported,
@@ -143,7 +143,7 @@ export function applyInsolvency(
 }
 
 /**
- * The claim (value × haircut) is added to what the pool owes the account; as much as the pool can pay is credited.
+ * Adds the claim (value × haircut) to the pool's debt to the account, and credits as much as the pool can pay.
  */
 export function applyClaimed(
   positions: Positions,

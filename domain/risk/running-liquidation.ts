@@ -1,38 +1,38 @@
-/** The state of a running liquidation, from its first step to its last. */
+/** State of a running liquidation. */
 import type { SingleKind } from '../actions/action.ts'
 import type { Millis, Seq, Steps, UserId } from '../units.ts'
 
 /**
- * `closing`: a forced order is in the book, or is settling. `inheriting`, `deleveraging`: a single action is in the queue. `waiting`: the
- * next step is not decided yet.
+ * `closing`: a forced order is in the book or settling. `inheriting`, `deleveraging`: a single action is queued.
+ * `waiting`: the next step is not decided yet.
  */
 export type LiquidationStage = 'closing' | 'inheriting' | 'deleveraging' | 'waiting'
 
-/** The single actions of a liquidation. */
+/** Single actions of a liquidation. */
 export type LiquidationAction = Extract<SingleKind, 'inherit_position' | 'deleverage'>
 
 export interface RunningLiquidation {
   readonly account: UserId
-  /** The sequence of its `started` row in the journal. */
+  /** Sequence of its `started` row in the journal. */
   readonly number: Seq
   readonly stage: LiquidationStage
-  /** Of the position when the liquidation started, signed: pieces are shares of it. */
+  /** Signed position size at the start of the liquidation; pieces are shares of this size. */
   readonly startSize: Steps
-  /** The last forced order; null before the first. */
+  /** Id of the last forced order; null before the first. */
   readonly orderId: string | null
-  /** Batches that left the forced order without a fill. */
+  /** Number of batches that left the forced order unfilled. */
   readonly widenings: number
   /** Steps of the forced order in the book at `seenSeq`. */
   readonly resting: Steps
-  /** Of the last single action in the market's queue; null before the first. */
+  /** Queue number of the last single action; null before the first. */
   readonly queueNo: number | null
-  /** Single actions in sequence that failed. */
+  /** Number of consecutive failed single actions. */
   readonly attempts: number
-  /** Kind of the last one of them; null if there is none. */
+  /** Kind of the last failed action; null if there is none. */
   readonly failedKind: LiquidationAction | null
-  /** No action of that kind before this time; 0: at once. */
+  /** Earliest time of another action of that kind; 0: at once. */
   readonly retryAt: Millis
-  /** The batches up to this sequence of the journal are counted in `widenings`. */
+  /** Journal sequence up to which batches are counted in `widenings`. */
   readonly seenSeq: Seq
   readonly startedAt: Millis
 }
@@ -42,7 +42,9 @@ export const NO_FAILURE = { attempts: 0, failedKind: null, retryAt: 0 as Millis 
 const RETRY_MS = 1_000
 const RETRY_MOST_MS = 60_000
 
-/** After its single action failed at this time. The pause grows, so that one that fails for a lasting reason does not fill the queue. */
+/**
+ * State after a single action failed at `at`. The retry pause grows, so that a lasting failure does not fill the queue.
+ */
 export function afterFailure(running: RunningLiquidation, at: Millis): RunningLiquidation {
   const attempts = running.attempts + 1
   const retryAt = (at + Math.min(RETRY_MOST_MS, RETRY_MS * 2 ** (attempts - 1))) as Millis

@@ -1,12 +1,12 @@
 /**
- * Finds, among all positions of a market, those below the liquidation threshold and the best counterparties of a
- * deleveraging, without computing the others.
- *
- * Per step, with value v = step × oracle price, threshold rate t and funding index F, a long is below the
- * threshold if v(1 - t) - F < (entry - folded margin) / size, a short if (entry + folded margin) / size <
- * v(1 + t) - F. The right (left) side is a key that only a change of the position changes: price, index and rates
- * move the threshold of all positions of a side alike. Keys are doubles; what is at most their rounding below the
- * threshold is computed exactly.
+ * Finds positions below the liquidation threshold, and the best deleveraging counterparties, without
+ * computing every position.
+ * With value per step v = step × oracle price, threshold rate t and funding index F:
+ * - a long is below the threshold if v(1 - t) - F < (entry - folded margin) / size;
+ * - a short is below it if (entry + folded margin) / size < v(1 + t) - F.
+ * The side with `size` is a key that changes only with the position. Price, index and rates move the
+ * threshold of all positions of a side alike. Keys are doubles; positions within the rounding error of the
+ * threshold are computed exactly.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -17,15 +17,15 @@ import { nthLargest, type RiskPrices, scoreBounds } from './score-bounds.ts'
 import { type KeyedPosition, SideKeys } from './side-keys.ts'
 
 /**
- * Bound of the relative error between keys and thresholds: one rounding each of dividend, division, threshold and
- * comparison, and a factor of two.
+ * Bound of the relative error between keys and thresholds: one rounding each of dividend, division, threshold
+ * and comparison, times a safety factor of two.
  */
 const KEY_ERROR = 8 * Number.EPSILON
 
-/** Positions by how near they are to liquidation. Mutable; keeps no position itself. */
+/** Positions ordered by distance to liquidation. Mutable; it stores keys only, no positions. */
 export class PositionScanner {
   readonly #longs = new SideKeys()
-  /** With negated keys, so that the largest is the first below the threshold on either side. */
+  /** Keys of shorts are negated, so that the largest key is nearest to the threshold on either side. */
   readonly #shorts = new SideKeys()
 
   static of(positions: Iterable<readonly [UserId, Position]>): PositionScanner {
@@ -38,7 +38,7 @@ export class PositionScanner {
     return scanner
   }
 
-  /** Positions that are not flat. */
+  /** Number of non-flat positions. */
   get size(): number {
     return this.#longs.size + this.#shorts.size
   }
@@ -50,8 +50,8 @@ export class PositionScanner {
   }
 
   /**
-   * The accounts whose position `isLiquidatable`, from the one farthest below its threshold per step. Computes only
-   * those that are read, and the candidates among them exactly. No position must be set meanwhile.
+   * Accounts with an `isLiquidatable` position, farthest below the threshold per step first.
+   * Lazy: only consumed accounts are computed, candidates exactly. No position may be set during the iteration.
    */
   *liquidatable(terms: RiskPrices, positionOf: (account: UserId) => Position): Generator<UserId> {
     const { spec, index, oracle } = terms
@@ -60,7 +60,7 @@ export class PositionScanner {
     }
   }
 
-  /** Those of them without equity, which the grace after a pause of the bank does not spare. Computes no other one either. */
+  /** Liquidatable accounts without equity, which the grace after a bank pause does not protect. Also lazy. */
   *withoutEquity(terms: RiskPrices, positionOf: (account: UserId) => Position): Generator<UserId> {
     const { spec, index, oracle } = terms
     for (const account of this.#candidates(terms, 0n)) {
@@ -88,8 +88,9 @@ export class PositionScanner {
   }
 
   /**
-   * At least the `count` best accounts by rank (score and address) that can be deleveraged against `position`, and as few others
-   * as rounding and equal scores allow; all that can, if they are fewer. In no particular order.
+   * At least the `count` best-ranked accounts (by score, then address) that can be deleveraged against
+   * `position`, in no particular order.
+   * Rounding and equal scores may add a few accounts. If fewer accounts qualify, all of them are returned.
    */
   counterparties(terms: RiskPrices, position: Position, count: number): UserId[] {
     const side = position.size > 0 ? this.#shorts : this.#longs
@@ -104,7 +105,7 @@ export class PositionScanner {
   }
 }
 
-/** The key in wei per step, negated for a short. */
+/** Key in wei per step, negated for a short. */
 function keyed(account: UserId, { size, entryNotional, foldedMargin }: Position): KeyedPosition {
   const owed = size > 0 ? entryNotional - foldedMargin : entryNotional + foldedMargin
   return { account, key: Number(owed) / size, entry: Number(entryNotional) / Math.abs(size) }
@@ -117,7 +118,9 @@ const distance = ({ done, value }: IteratorResult<KeyedPosition>, threshold: num
 
 const thresholdRate = ({ mmr }: MarketSpec): bigint => mmr + LIQUIDATION_BUFFER
 
-/** The keys above which the ratio of a long, and of a short by its negated key, is below `rate`. In wei per step. */
+/**
+ * Keys above which the ratio of a long, or of a short by its negated key, is below `rate`. In wei per step.
+ */
 function thresholdsOf({ spec, index, oracle }: RiskPrices, rate: bigint): { long: number; short: number } {
   const value = spec.step * oracle
   const atStake = spec.kind === 'binary_future' ? spec.step * (ONE - oracle) : value

@@ -1,4 +1,4 @@
-/** Bounds of the scores of many counterparties in doubles, to rank few of them exactly. */
+/** Bounds, in doubles, of many counterparties' scores, so that only few are ranked exactly. */
 
 import type { MarketSpec } from '../market/market.ts'
 import type { Position } from '../positions/position.ts'
@@ -10,9 +10,12 @@ import type { SideKeys } from './side-keys.ts'
 const SUM_ERROR = 16 * Number.EPSILON
 /** Bound of the relative error of the products and quotients of a score. */
 const PRODUCT_ERROR = 1e-12
-/** `scoreOf` rounds down three times, by less than this, and the first rounding is multiplied by the leverage. */
+/**
+ * Upper bound of each rounding in `scoreOf`. The score rounds three times; the first rounding is multiplied
+ * by the leverage.
+ */
 const SCORE_UNIT = 1e-18
-/** Wei per step by which the roundings of a close can change the proceeds of a counterparty. */
+/** Wei per step by which close roundings can change a counterparty's proceeds. */
 const CLOSE_ROUNDING = 4
 
 /** A market's specification in force, its funding index and its oracle price. */
@@ -22,17 +25,20 @@ export interface RiskPrices {
   readonly oracle: Price
 }
 
-/** By place in the side's columns. */
+/** Bounds by index in the side's columns. */
 export interface ScoreBounds {
-  /** At most the score if the position certainly qualifies; else below -1. */
+  /** Lower bound of the score if the position certainly qualifies; otherwise below -1. */
   readonly low: Float64Array
-  /** At least the score; -1 if the position certainly does not qualify. */
+  /** Upper bound of the score; -1 if the position certainly does not qualify. */
   readonly high: Float64Array
 }
 
 const NONE = -1
 
-/** The bounds of all positions of `side` as counterparties of `position`: with profit and equity, and able to pay its bankruptcy price. */
+/**
+ * Score bounds of all positions of `side` as counterparties of `position`.
+ * A counterparty has profit and equity, and can pay its bankruptcy price.
+ */
 export function scoreBounds(
   { spec, index, oracle }: RiskPrices,
   position: Position,
@@ -43,7 +49,7 @@ export function scoreBounds(
   const value = Number(spec.step * oracle) / 1e18
   const atStake = isShort && spec.kind === 'binary_future' ? Number(spec.step * (ONE - oracle)) / 1e18 : value
   const funding = Number(index)
-  // Equity per step is this less the key: of a long value - funding, of a short funding - value, whose key is negated.
+  // Equity per step is this value less the key. Long: value - funding. Short: funding - value, with a negated key.
   const equityOfKeyZero = isShort ? funding - value : value - funding
   const worst = worstKey(position)
   const low = new Float64Array(keys.length)
@@ -72,13 +78,16 @@ export function scoreBounds(
   return { low, high }
 }
 
-/** The largest key of a counterparty that can pay the bankruptcy price: at equal index it is a comparison of keys. */
+/**
+ * Largest key of a counterparty that can pay the bankruptcy price. At equal funding index, the comparison of
+ * prices is a comparison of keys.
+ */
 function worstKey({ size, entryNotional, foldedMargin }: Position): number {
   const own = size > 0 ? foldedMargin - entryNotional : entryNotional + foldedMargin
   return Number(own) / Math.abs(size)
 }
 
-/** The number that `count` of the values reach; minus infinity if there are not more of them. */
+/** The `count`th largest value; minus infinity if there are at most `count` values. */
 export function nthLargest(values: Float64Array, count: number): number {
   if (values.length <= count) return Number.NEGATIVE_INFINITY
   const largest = new BinaryHeap<number>((a, b) => a - b)

@@ -1,10 +1,12 @@
-/** The positions of one side of a market, so that those with the largest keys are found without reading the others. */
+/**
+ * Positions of one side of a market by key, so that the largest keys are found without reading all positions.
+ */
 
 import { invariant } from '../invariant.ts'
 import type { UserId } from '../units.ts'
 import { BinaryHeap } from './binary-heap.ts'
 
-/** Children per node: fewer levels, so an update moves fewer positions. */
+/** Children per node. More children mean fewer levels, so an update moves fewer positions. */
 const WIDTH = 4
 const INITIAL_CAPACITY = 1_024
 
@@ -14,7 +16,7 @@ export interface KeyedPosition {
   readonly entry: number
 }
 
-/** A heap in typed arrays: 24 bytes per position, and the map from accounts to their places. Mutable. */
+/** A heap in typed arrays: 24 bytes per position, and a map from accounts to indices. Mutable. */
 export class SideKeys {
   #accounts = new Float64Array(INITIAL_CAPACITY)
   #keys = new Float64Array(INITIAL_CAPACITY)
@@ -26,7 +28,7 @@ export class SideKeys {
     return this.#size
   }
 
-  /** Keys and entries of all positions, in the order of their places. Valid until the next change. */
+  /** Keys and entries of all positions, by index. Valid until the next change. */
   get columns(): { readonly keys: Float64Array; readonly entries: Float64Array } {
     const { size } = this
     return { keys: this.#keys.subarray(0, size), entries: this.#entries.subarray(0, size) }
@@ -36,12 +38,14 @@ export class SideKeys {
     return this.#accounts[place] as UserId
   }
 
-  /** Adds a position of another account without an order. `arrange` must follow before anything else is called. */
+  /**
+   * Adds the position of a new account without ordering it. `arrange` must be called before any other method.
+   */
   append(position: KeyedPosition): void {
     this.#put(this.#add(), position, false)
   }
 
-  /** Orders everything that was appended: one pass, and no places to keep until its end. */
+  /** Orders all appended positions in one pass, and stores the indices only at its end. */
   arrange(): void {
     for (let place = Math.floor((this.#size - 2) / WIDTH); place >= 0; place--) this.#sink(place, false)
     for (let place = 0; place < this.#size; place++) this.#places.set(this.accountAt(place), place)
@@ -64,7 +68,9 @@ export class SideKeys {
     if (!this.#rise(place)) this.#sink(place)
   }
 
-  /** The positions with a key of at least `threshold`, from the largest key. Must not be changed meanwhile. */
+  /**
+   * Positions with a key of at least `threshold`, largest key first. The heap must not change during the iteration.
+   */
   *from(threshold: number): Generator<KeyedPosition> {
     const frontier = new BinaryHeap<number>((a, b) => (this.#isBefore(this.#at(a), this.#at(b)) ? -1 : 1))
     const add = (place: number): void => {
@@ -77,7 +83,7 @@ export class SideKeys {
     }
   }
 
-  /** If keys are equal, the account with the lower id is first, so that the order does not depend on the history of the heap. */
+  /** Equal keys sort by ascending account id, so that the order does not depend on the heap's history. */
   #isBefore(a: KeyedPosition, b: KeyedPosition): boolean {
     return a.key > b.key || (a.key === b.key && a.account < b.account)
   }
@@ -126,7 +132,7 @@ export class SideKeys {
       let largest = place
       let before = moved
       for (let child = first; child < Math.min(first + WIDTH, size); child++) {
-        // Most children are behind: they are compared without an object.
+        // Most children sort behind, so they are compared without creating an object.
         if (this.#keyAt(child) < before.key) continue
         const other = this.#at(child)
         if (this.#isBefore(other, before)) [largest, before] = [child, other]

@@ -1,4 +1,4 @@
-/** Session keys: their status, what they may sign, and which registrations and revocations the exchange relays. */
+/** Session keys: status, permissions, and the registrations and revocations that the exchange relays. */
 import type { SessionKeyState } from '../journal/accounts-row.ts'
 import { aliveUntil, isExpired } from '../orders/order.ts'
 import type { Millis, Seconds } from '../units.ts'
@@ -6,8 +6,9 @@ import type { Millis, Seconds } from '../units.ts'
 export type SessionKeyStatus = 'ACTIVE' | 'EXPIRED' | 'REVOKED'
 
 /**
- * ACTIVE: approved on the chain and within its lifetime of 30 days from its first registration. EXPIRED: the lifetime is over; the approval
- * may still exist and can be revoked. REVOKED: the revocation is on the chain, also of an expired key.
+ * ACTIVE: approved on chain, within 30 days of its first registration.
+ * EXPIRED: the 30 days are over; the approval may still exist and can be revoked.
+ * REVOKED: the revocation is on chain, also for an expired key.
  */
 export function sessionKeyStatus(
   { revoked_at, expires_at }: Pick<SessionKeyState, 'revoked_at' | 'expires_at'>,
@@ -17,7 +18,10 @@ export function sessionKeyStatus(
   return now >= expires_at * 1000 ? 'EXPIRED' : 'ACTIVE'
 }
 
-/** A second before the key's expiry: orders end in whole seconds, and the key signs for an `asOf` below its expiry. */
+/**
+ * True from one second before the key's expiry: orders end in whole seconds, and the key signs only for
+ * `asOf` below its expiry.
+ */
 const hasEnded = (expiresAt: number, now: Millis): boolean =>
   isExpired(aliveUntil(0 as Seconds, expiresAt as Seconds), now)
 
@@ -25,7 +29,7 @@ const hasEnded = (expiresAt: number, now: Millis): boolean =>
 export const PERMISSIONS = { orders: 1, margin: 2 } as const
 export type Permission = keyof typeof PERMISSIONS
 
-/** A key as stored, and whether the newest revocation of it that was accepted is not on the chain. */
+/** A stored key, and whether its newest accepted revocation is still missing on chain. */
 export interface SigningKey extends Omit<SessionKeyState, 'registered_at'> {
   readonly is_revoking: boolean
 }
@@ -37,8 +41,8 @@ export type SignerRefusal =
   | { readonly code: 'SESSION_KEY_NOT_PERMITTED' }
 
 /**
- * Why the key may not sign; null if it may. A requested revocation counts at once and stays in force if its relay fails: its owner does
- * not trust the key any more.
+ * Reason why the key may not sign; null if it may.
+ * A requested revocation counts at once, and stays in force if its relay fails, because its owner no longer trusts the key.
  */
 export function signerRefusal(key: SigningKey, permission: Permission, now: Millis): SignerRefusal | null {
   const { revoked_at, expires_at, permissions, is_revoking } = key
@@ -48,15 +52,15 @@ export function signerRefusal(key: SigningKey, permission: Permission, now: Mill
   return (permissions & PERMISSIONS[permission]) === 0 ? { code: 'SESSION_KEY_NOT_PERMITTED' } : null
 }
 
-/** Active keys and open registrations of one account. */
+/** Maximum active keys plus open registrations of one account. */
 export const MOST_ACTIVE_KEYS = 20
-/** Open operations of one account: each is a transaction that the exchange pays. */
+/** Maximum open operations of one account; the exchange pays a transaction for each. */
 export const MOST_OPEN_RELAYS = 8
 
 export interface KeyChange {
   readonly owner: string
   readonly sessionKey: string
-  /** As stored; null if the chain has never named the key. */
+  /** Stored key; null if no event of the chain has named it. */
   readonly key: SigningKey | null
   readonly now: Millis
 }
@@ -73,8 +77,8 @@ export type RegistrationRefusal =
   | { readonly code: 'SESSION_KEY_LIMIT'; readonly most: number }
 
 /**
- * Whether a registration may be relayed. A key is registered once: the contract refuses an expired key for ever, and a revoked one may be
- * in wrong hands.
+ * Whether a registration may be relayed.
+ * A key is registered once: the contract refuses an expired key forever, and a revoked key may be compromised.
  */
 export function registrationRefusal(
   { owner, sessionKey, key, now }: KeyChange,
@@ -96,7 +100,7 @@ export type RevocationRefusal =
   | { readonly code: 'SESSION_KEY_NOT_FOUND' }
   | { readonly code: 'SESSION_KEY_REVOKED'; readonly revoked_at: number }
 
-/** Whether a revocation may be relayed: of an own key that is approved, also of an expired one. */
+/** Whether a revocation may be relayed: the key belongs to the account and is approved, even if expired. */
 export function revocationRefusal({ key }: KeyChange): RevocationRefusal | null {
   if (key === null) return { code: 'SESSION_KEY_NOT_FOUND' }
   const { revoked_at } = key

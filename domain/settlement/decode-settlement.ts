@@ -1,4 +1,4 @@
-/** Decodes the argument of `settleBatch`: the reverse of `encodeSettleBatch`, whose file documents the bytes. */
+/** Decodes the `settleBatch` argument; the inverse of `encodeSettleBatch`, whose file documents the bytes. */
 import { toHex, writeHex } from '../hex.ts'
 import { invariant } from '../invariant.ts'
 import type { Order, OrderType, Side } from '../orders/order.ts'
@@ -18,16 +18,19 @@ const HAS_TRIGGER = 1
 
 interface SentShare {
   readonly fill: Steps
-  /** Steps of `fill` that pay the taker rate. */
+  /** Steps of `fill` at the taker rate. */
   readonly taker: Steps
 }
 
-/** A fill of a signed order. The type has the order's trigger condition; of types with equal fields it is one. */
+/**
+ * A fill of a signed order. `type` matches the signed trigger condition; the bytes do not distinguish types
+ * with equal fields.
+ */
 export interface SentFill extends SentShare {
   readonly order: Order
 }
 
-/** A fill of a liquidation. */
+/** A fill of a forced order. */
 export interface SentForcedFill extends SentShare {
   readonly account: Address
   readonly number: bigint
@@ -65,7 +68,7 @@ class Reader {
   }
 }
 
-/** Throws an InvariantError if the text is not such an argument. */
+/** Throws an InvariantError if the text is not an encoded argument. */
 export function decodeSettleBatch(text: string, marketId: MarketId): SentPart {
   const bytes = new Uint8Array((text.length - 2) / 2)
   invariant(writeHex(text, bytes, 0), 'calldata is hex')
@@ -107,7 +110,9 @@ function readFill(reader: Reader, marketId: MarketId): SentFill | SentForcedFill
   return { order, fill, taker }
 }
 
-/** A stop of a buy triggers at or above its trigger (condition 1), of a sell at or below it (2); a take-profit the other way round. */
+/**
+ * A stop buy triggers at or above its trigger (condition 1), a stop sell at or below it (2); a take-profit is the opposite.
+ */
 function typeOf(condition: number, side: Side, price: Ticks): OrderType {
   const kind = price === 0 ? 'MARKET' : 'LIMIT'
   if (condition === 0) return kind

@@ -1,8 +1,7 @@
 /**
- * Assigns the storage slots in which the chain keeps the filled steps of partly filled orders.
- *
- * Slots are numbered per maker and market, and the keeper chooses the index. Reusing a slot marks the order
- * that it held as dead, so only the slots of dead orders are assigned again.
+ * Assigns the storage slots in which the chain stores the filled steps of partly filled orders.
+ * Slots are numbered per maker and market, and the keeper chooses the index. Reusing a slot marks its
+ * previous order as dead, so only slots of dead orders are assigned again.
  */
 import { invariant } from '../invariant.ts'
 
@@ -10,8 +9,7 @@ import { invariant } from '../invariant.ts'
 export const PARTIAL_SLOTS = 1023
 
 /**
- * Assigns the lowest free index per maker. `inUse`: the indices of each maker's live orders. Mutable; used
- * for one batch.
+ * Assigns the lowest free index per maker. `inUse`: indices of each maker's live orders. Mutable; used for one batch.
  */
 export class PartialSlots<Maker> {
   readonly #inUse: ReadonlyMap<Maker, Set<number>>

@@ -1,6 +1,6 @@
 /**
- * What the operator expects of the receipt of its transaction, the events that the receipt contains, and the
- * kinds of mismatches between the two.
+ * Expected content of a transaction receipt, the events that the receipt contains, and the kinds of
+ * mismatches.
  */
 
 import type { Side } from '../orders/order.ts'
@@ -14,44 +14,47 @@ import type {
 import type { Address, HourlyFunding, Millis, Price } from '../units.ts'
 import type { BatchSettled } from './settlement.ts'
 
-/** Every `failure_kind` of the contract with traders. `docs/failure-kinds.md` has a table of them. */
+/** Every `failure_kind` of the contract with traders. `docs/failure-kinds.md` describes them in a table. */
 export const FAILURE_KINDS = [
   /** A log of the transaction cannot be decoded. */
   'receipt_decode_exception',
-  /** A batch without a BatchSettled event. */
+  /** A batch emitted no BatchSettled event. */
   'no_trade_execution_events',
-  /** A batch or a deleveraging whose events do not explain the positions. */
+  /** The events of a batch or a deleveraging do not explain the resulting positions. */
   'trade_events_without_position_updates',
-  /** A batch with an order or with terms that this operator did not send. */
+  /** A batch contains an order or terms that this operator did not send. */
   'invalid_batch_trade_participant_coverage',
-  /** A batch whose liquidations differ from those that were sent. */
+  /** The liquidations of a batch differ from the sent liquidations. */
   'invalid_forced_book_liquidation_fill_coverage',
-  /** An adjustment without its event. */
+  /** An adjustment emitted no event. */
   'no_account_adjustment_position_updates',
-  /** An inheritance by the backstop with neither a success nor a failure event. */
+  /** An inheritance emitted neither a success event nor a failure event. */
   'no_liquidation_settlement_events',
-  /** An inheritance that failed. */
+  /** An inheritance failed. */
   'backstop_inheritance_failed_only',
-  /** A deleveraging without its event. */
+  /** A deleveraging emitted no event. */
   'no_adl_settlement_events',
-  /** A deleveraging that closed no steps. */
+  /** A deleveraging closed no steps. */
   'no_adl_trade_events',
   /** An expected account is missing. */
   'missing_expected_participants',
-  /** An expected account is there, with other values than expected. */
+  /** An expected account is present with unexpected values. */
   'missing_expected_position_updates',
-  /** An inheritance, a deleveraging or an adjustment changed an unexpected account, or this operator did not send it. */
+  /**
+   * An inheritance, deleveraging or adjustment changed an unexpected account, or this operator did not send
+   * it.
+   */
   'invalid_position_update_participant_coverage',
 ] as const
 export type FailureKind = (typeof FAILURE_KINDS)[number]
 
-/** A mismatch of an action that changes no account, so that the contract with traders does not list it. */
+/** Mismatches of actions that change no account; the contract with traders therefore does not list them. */
 export type OperatorFailureKind =
-  /** A funding update without its event. */
+  /** A funding update emitted no event. */
   | 'no_funding_update_event'
-  /** A finalization without its event. */
+  /** A finalization emitted no event. */
   | 'no_final_price_event'
-  /** A funding update or a finalization with other terms than were sent. */
+  /** The terms of a funding update or a finalization differ from the sent terms. */
   | 'unexpected_action_terms'
 
 export interface Mismatch {
@@ -63,17 +66,20 @@ export const mismatch = (kind: Mismatch['kind'], reason: string): Mismatch => ({
 
 export type MismatchOrNull = Mismatch | null
 
-/** The action was executed and changed nothing: an outcome that its sender expects, not a mismatch that stops the market. */
+/**
+ * Whether the action was executed without any change. Its sender expects this outcome; it is not a mismatch
+ * that stops the market.
+ */
 export const isWithoutEffect = ({ kind }: Mismatch): boolean =>
   kind === 'backstop_inheritance_failed_only' || kind === 'no_adl_trade_events'
 
 // ---------------------------------------------------------------------- events of the receipt
 
-/** A margin or leverage change, from its event. */
+/** Margin or leverage change, decoded from its event. */
 export interface AdjustmentEvent {
   readonly account: Address
   readonly nonce: bigint
-  /** Positive into the position, negative out of it. */
+  /** Positive: into the position; negative: out of it. */
   readonly amount: bigint
   /** Null if only margin changed. */
   readonly leverage: number | null
@@ -89,9 +95,9 @@ export interface ReceiptEvents {
   readonly deleveraged: readonly PositionsDeleveraged[]
   readonly fundingUpdated: readonly FundingUpdated[]
   readonly ended: readonly MarketEnded[]
-  /** Why a log cannot be decoded; null if all can. */
+  /** Reason why a log cannot be decoded; null if every log can. */
   readonly undecodable: string | null
-  /** True if `domain/` derives the new positions from the events. */
+  /** True if `domain/` derives new positions from the events. */
   readonly movesPositions: boolean
 }
 
@@ -119,7 +125,7 @@ export interface ExpectedFill {
   readonly takerSteps: number
 }
 
-/** The part as it was matched and signed. */
+/** The part as matched and signed. */
 export interface PartExpectation {
   readonly kind: 'part'
   readonly batchId: number
@@ -135,7 +141,7 @@ export interface AdjustmentExpectation {
   readonly kind: 'adjustment'
   readonly account: Address
   readonly nonce: bigint
-  /** Inclusive bounds of the amount; for an exact amount both are equal. */
+  /** Inclusive bounds of the amount; equal for an exact amount. */
   readonly lowest: bigint
   readonly highest: bigint
   readonly leverage: number | null
@@ -152,7 +158,7 @@ export interface DeleveragingExpectation {
   readonly kind: 'deleveraging'
   readonly actionId: number | null
   readonly account: Address
-  /** Steps that each counterparty should close. */
+  /** Expected closing steps per counterparty. */
   readonly legs: readonly { readonly counterparty: Address; readonly steps: number }[]
 }
 

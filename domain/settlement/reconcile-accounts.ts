@@ -1,4 +1,7 @@
-/** Compares the events of adjustments, inheritances and deleveragings with what was sent: all of them name the accounts that they may change. */
+/**
+ * Compares the events of adjustments, inheritances and deleveragings with the sent actions. Each action names
+ * the accounts that it may change.
+ */
 
 import { invariant } from '../invariant.ts'
 import type { Address } from '../units.ts'
@@ -13,7 +16,7 @@ import {
 } from './receipt.ts'
 import { unexplained } from './reconcile-part.ts'
 
-/** Expected accounts without a change, then changed accounts that were not expected. */
+/** Finds expected accounts without a change, then changed accounts that were not expected. */
 function checkCoverage(moved: readonly Address[], expected: readonly Address[]): MismatchOrNull {
   const missing = expected.find((account) => !moved.includes(account))
   if (missing) return mismatch('missing_expected_participants', `no change for expected account ${missing}`)
@@ -25,7 +28,9 @@ function checkCoverage(moved: readonly Address[], expected: readonly Address[]):
   )
 }
 
-/** Null if the action id is not known here, because the action was signed elsewhere. */
+/**
+ * Mismatch of the action id. `expected` is null if the action was signed elsewhere and its id is unknown here.
+ */
 const wrongAction = (expected: number | null, actionId: number): MismatchOrNull =>
   expected === null || expected === actionId
     ? null

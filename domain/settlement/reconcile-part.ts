@@ -1,4 +1,4 @@
-/** Compares the events of a settled part with the part as it was sent. */
+/** Compares the events of a settled part with the sent part. */
 
 import {
   type ExpectedFill,
@@ -21,7 +21,7 @@ const isOrder = (
   b: Pick<SettledFill, 'maker' | 'salt' | 'isForced'>,
 ): boolean => a.maker === b.maker && a.salt === b.salt && a.isForced === b.isForced
 
-/** The events of a batch's part against the part as it was matched and signed. */
+/** Compares a part's events with the matched and signed part. */
 export function checkPart(
   { settled, movesPositions }: ReceiptEvents,
   expected: PartExpectation,
@@ -36,7 +36,7 @@ export function checkPart(
   )
 }
 
-/** Liquidations carry no trader's signature: only the operator can cause a difference. */
+/** Checks forced fills. They carry no trader's signature, so only the operator can cause a difference. */
 function checkForced(settled: BatchSettled, expected: PartExpectation): MismatchOrNull {
   const kind = 'invalid_forced_book_liquidation_fill_coverage'
   const sent = expected.fills.filter(({ isForced }) => isForced)

@@ -1,7 +1,7 @@
 /**
- * Compares the events of a mined transaction with what the operator sent it for, and returns the first mismatch. Pure. A mismatch does
- * not change how the events are applied: the caller records it, makes the market `cancel_only` and alerts an operator, unless the action
- * only had no effect (`isWithoutEffect`).
+ * Compares the events of a mined transaction with its expected receipt, and returns the first mismatch. Pure.
+ * A mismatch does not change how events are applied. The caller records it, makes the market `cancel_only`
+ * and alerts an operator, unless the action only had no effect (`isWithoutEffect`).
  */
 
 import { accept, refuse, type Verdict } from '../verdict.ts'
@@ -43,7 +43,9 @@ function mismatchOf(events: ReceiptEvents, expected: Expectation | null): Mismat
   }
 }
 
-/** For a transaction without an expectation. It is judged as a batch unless it has other events: settlements are the most frequent. */
+/**
+ * Checks a transaction without an expectation. It counts as a batch, the most frequent case, unless it has other events.
+ */
 function checkUnknown({ settled, movesPositions, ...others }: ReceiptEvents): MismatchOrNull {
   const { adjusted, inherited, inheritanceFailed, deleveraged, fundingUpdated, ended } = others
   const actions = [adjusted, inherited, inheritanceFailed, deleveraged, fundingUpdated, ended]
@@ -80,7 +82,7 @@ function checkFinalPrice({ ended }: ReceiptEvents, expected: FinalPriceExpectati
   )
 }
 
-/** `expected` is null where it is not known here. */
+/** Compares a term. `expected` is null if it is unknown here. */
 const unexpectedTerm = (
   name: string,
   received: number | bigint,

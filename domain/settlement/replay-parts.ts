@@ -1,6 +1,6 @@
 /**
- * Computes matched positions again. Queued parts were matched on a funding index that a queued update would have led
- * to; if the update is dropped, they settle on another one.
+ * Recomputes matched positions after a dropped funding update.
+ * Queued parts were matched at the funding index that the update would have set; without it, they settle at another index.
  */
 import { byAccount } from '../auction/batch.ts'
 import type { MarketSpec } from '../market/market.ts'
@@ -23,9 +23,9 @@ export interface PartFill {
   readonly takerSteps: Steps
 }
 
-/** A part that is not mined yet, with the funding index on which it will settle. */
+/** An unmined part, with the funding index at which it will settle. */
 export interface QueuedFills {
-  /** With the parameters in force as of the part; by default those of all parts. */
+  /** Specification with the parameters in force for this part; by default the specification of all parts. */
   readonly spec?: MarketSpec
   readonly terms: PartTerms
   /** In the order of the part. */
@@ -33,8 +33,7 @@ export interface QueuedFills {
 }
 
 /**
- * The positions of all accounts of the parts after them, from the mined ones. Null if the contract would reject a
- * part.
+ * Positions of all accounts after the parts, starting from mined positions. Null if the contract would reject a part.
  */
 export function replayParts(
   spec: MarketSpec,

@@ -1,4 +1,4 @@
-/** Applies all fills of one account in one part to its position and free balance, as the contract does. */
+/** Applies one account's fills in one part to its position and free balance, as the contract does. */
 
 import type { MarketSpec } from '../market/market.ts'
 import { isHealthyAfterFills } from '../positions/margin.ts'
@@ -15,7 +15,7 @@ import { accept, refuse, type Verdict } from '../verdict.ts'
 
 export interface AccountSettlement {
   readonly position: Position
-  /** In the order of the fills. */
+  /** Results in fill order. */
   readonly results: readonly FillResult[]
   readonly freeDelta: Quote
   readonly fee: Quote
@@ -27,9 +27,9 @@ export type AccountRefusal =
   | { readonly code: 'UNDER_MARGINED' }
 
 /**
- * Applies the fills in the given order (the caller keeps tranche order: reducing before opening) and checks
- * the margin ratio once, at the end. `fill` in a refusal is the index of the fill that is refused. The free
- * balance is not checked; the bank checks it.
+ * Applies the fills in the given order and checks the margin ratio once, at the end.
+ * The caller passes tranche order: reducing before opening. `fill` in a refusal is the index of the refused
+ * fill. The bank, not this function, checks the free balance.
  */
 export function settleAccount(
   spec: MarketSpec,

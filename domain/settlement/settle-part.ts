@@ -1,6 +1,7 @@
 /**
- * Settles a mined part in the write side, and rolls it back. Pure: from the state before and the part's event to a journal row and the
- * new states of the orders. Every amount comes from the event; the stored fills only identify which of its fills were matched here.
+ * Settles a mined part in the write side, and rolls it back.
+ * Pure: it derives a journal row and new order states from the prior state and the part's event. Every amount
+ * is read from the event; stored fills only identify which of its fills were matched here.
  */
 
 import { InvariantError, invariant } from '../invariant.ts'
@@ -45,17 +46,17 @@ export interface PartState {
   readonly ledger: ReadonlyMap<number, LedgerEntry>
   readonly positions: ReadonlyMap<Address, Position>
   readonly fills: readonly UnsettledFill[]
-  /** The orders of the fills, and other stored orders that the part settles. */
+  /** Orders of the fills, and other stored orders that the part settles. */
   readonly orders: readonly SettlingOrder[]
-  /** Orders that left the book with a position which a fill of this part closed. */
+  /** Orders that left the book because a fill of this part closed their position. */
   readonly leaving: readonly SettlingOrder[]
   /** Live reduce-only orders of the accounts in `moved`, accepted before the batch. */
   readonly reduceOnly: readonly SettlingOrder[]
-  /** Accounts with fills that no batch had matched here, by user. */
+  /** Accounts by user with fills that no batch had matched here. */
   readonly moved: ReadonlyMap<number, MovedSize>
 }
 
-/** Where the part was mined. */
+/** Block and time at which the part was mined. */
 export interface MinedAt {
   readonly block: number
   readonly tx_hash: string
@@ -66,11 +67,11 @@ export interface MinedAt {
 export interface Movement {
   /** New position of every account in the part. */
   readonly positions: ReadonlyMap<Address, Position>
-  /** Realized profit and loss of each fill, in order. */
+  /** Realized profit or loss of each fill, in fill order. */
   readonly realised: readonly bigint[]
 }
 
-/** Derives the new positions from the event. Null if the rules of `domain/` do not explain what the chain did. */
+/** Derives the new positions from the event. Null if the rules of `domain/` do not explain the event. */
 export function movementOf(
   spec: MarketSpec,
   settled: BatchSettled,
@@ -92,7 +93,7 @@ export function movementOf(
   }
 }
 
-/** Independent of the opening margin's price basis, which the event does not contain. */
+/** The result does not depend on the margin basis of opening steps, which the event does not contain. */
 function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, at: Position): bigint {
   const { side, leverage } = fill
   const share = { side, price: settled.price, steps: fill.fill, takerSteps: fill.taker, leverage }
@@ -100,14 +101,16 @@ function realisedBy(spec: MarketSpec, settled: BatchSettled, fill: SettledFill, 
   return verdict.ok ? verdict.value.realised : 0n
 }
 
-/** Makers with a fill that no batch had matched here: their matched positions move with the mined ones. */
+/**
+ * Makers with a fill that no batch had matched here. Their matched positions move with the mined positions.
+ */
 export function unmatchedMakers(settled: BatchSettled, fills: readonly UnsettledFill[]): Set<Address> {
   const waiting = new Map(fills.map((fill) => [keyOf(fill), fill]))
   const unmatched = settled.fills.filter((fill) => matchOf(waiting, fill) === undefined)
   return new Set(unmatched.map(({ maker }) => maker))
 }
 
-/** The stored fill of a settled one. A fill with another size or side is not that fill. */
+/** The stored fill that equals the settled fill in size and side, if any. */
 function matchOf(waiting: ReadonlyMap<string, UnsettledFill>, fill: SettledFill): UnsettledFill | undefined {
   const match = waiting.get(keyOf(fill))
   return match?.steps === fill.fill && match.side === fill.side ? match : undefined
@@ -122,7 +125,7 @@ export interface PartSettlement {
   readonly orders: readonly SettlingOrder[]
 }
 
-/** `movement` has the new positions, from `movementOf` or read from the contract. */
+/** `movement`: new positions from `movementOf`, or read from the contract. */
 export function settlePart(
   marketId: number,
   settled: BatchSettled,
@@ -136,7 +139,7 @@ export function settlePart(
   const releases = new Map<string, bigint>()
   const fills = settled.fills.map((fill, place) => {
     const stored = matchOf(waiting, fill)
-    // A forced order that no batch had matched here is unknown, whatever order has its number.
+    // A forced order that no batch had matched here is unknown, even if a stored order has its number.
     const isKnownOrder = stored !== undefined || !fill.isForced
     const order = isKnownOrder ? (after.get(keyOf(fill)) ?? before.get(keyOf(fill))) : undefined
     const next = order && settleFill(order, fill, stored)
@@ -178,7 +181,7 @@ export function settlePart(
   return { row, orders }
 }
 
-/** Orders whose position the part closes. `current`: an order after the part's fills. */
+/** Orders of positions that the part closes. `current`: an order after the part's fills. */
 function closedOrders(
   { leaving, reduceOnly, moved }: PartState,
   current: (order: SettlingOrder) => SettlingOrder,
@@ -193,7 +196,9 @@ function closedOrders(
   return [...left, ...ended].filter((order) => order !== null)
 }
 
-/** The order after one of its fills was mined. Null if an unmatched fill exceeds what the order has left. */
+/**
+ * The order after one of its fills was mined. Null if an unmatched fill exceeds the order's remaining steps.
+ */
 function settleFill(
   order: SettlingOrder,
   fill: SettledFill,
@@ -246,7 +251,10 @@ function fillSettled(
 const unknownOrder = (marketId: number, { maker, salt, isForced }: SettledFill): string =>
   `${marketId}-${isForced ? 'liquidation-' : ''}${maker}-${salt}`
 
-/** The bank debits a pending withdrawal for what the free balance does not cover. The account's last fill in the part carries the amount. */
+/**
+ * Charges a debit beyond the free balance to a pending withdrawal, as the bank does. The account's last fill
+ * in the part carries the amount.
+ */
 function chargePending(fills: FillSettled[], ledger: ReadonlyMap<number, LedgerEntry>): FillSettled[] {
   const charged = [...fills]
   for (const [userId, own] of Map.groupBy(fills, ({ user_id }) => user_id)) {
@@ -275,7 +283,10 @@ export const positionChange = (userId: number, before: Position, after: Position
   leverage_after: after.leverage,
 })
 
-/** Rolls back a part whose block left the chain: positions, balances and orders return to their state before, and its fills wait again. */
+/**
+ * Rolls back a part after its block left the chain: positions, balances and orders return to their prior
+ * state, and the fills wait again.
+ */
 export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[]): PartSettlement {
   const ended = new Map(row.orders.map((order) => [order.order_id, order]))
   const closed = new Set(row.position_closed)
@@ -292,7 +303,7 @@ export function rollBackPart(row: PartSettled, orders: readonly SettlingOrder[])
   return { row: { ...row, rollback: true, orders: statuses }, orders: before }
 }
 
-/** An order that ended with these fills, or after them, waits for them again and keeps the reason. */
+/** An order that ended with or after these fills waits for them again and keeps its reason. */
 function rollBackFills(
   order: SettlingOrder,
   fills: readonly FillSettled[],

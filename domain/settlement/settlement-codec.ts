@@ -33,10 +33,10 @@ import type { Address, FundingIndex, Millis, Price, Quote, Rate, Steps, Ticks } 
 import type { BatchSettled, ForcedFill, SettledFill, SettlementFill, SettlementPart } from './settlement.ts'
 
 export const HEADER_BYTES = 64
-/** A record without signature and optional fields, and the longest record. */
+/** Length of a record without signature and optional fields. */
 const RECORD_FIXED_BYTES = 46
 const RECORD_MOST_BYTES = RECORD_FIXED_BYTES + 64 + 3 * 6
-/** Bounds of the record's fields. Admission rejects orders that would not fit. */
+/** Bounds of record fields. Admission rejects orders beyond them. */
 export const QUANTITY_END = 2 ** 48
 export const PRICE_END = 2 ** 40
 export const EXPIRATION_END = 2 ** 40
@@ -113,7 +113,7 @@ function writeHeader(bytes: Uint8Array, part: SettlementPart, proofLength: numbe
   writeUint(bytes, 49, 6, BigInt(part.oracle.observedAt))
 }
 
-/** Writes the field if `isPresent`; returns the position behind it. */
+/** Writes the field if `isPresent`; returns the offset after it. */
 function writeOptional(
   bytes: Uint8Array,
   at: number,
@@ -125,7 +125,7 @@ function writeOptional(
   return isPresent ? at + length : at
 }
 
-/** Taker steps need a field only if they are neither none nor all of the fill. */
+/** The taker field is needed only if the taker steps are neither zero nor the whole fill. */
 const hasTaker = ({ fill, taker }: { fill: Steps; taker: Steps }): boolean => taker !== 0 && taker !== fill
 
 function takerBits(steps: { fill: Steps; taker: Steps }): bigint {
@@ -143,7 +143,7 @@ interface FixedFields {
   readonly meta: bigint
 }
 
-/** The fields of every record; returns the position behind them. */
+/** Writes the fields that every record has; returns the offset after them. */
 function writeFixed(bytes: Uint8Array, at: number, fields: FixedFields): number {
   invariant(writeHex(fields.account, bytes, at), 'an account is an address')
   writeUint(bytes, at + 20, 6, BigInt(fields.fill))
@@ -154,7 +154,7 @@ function writeFixed(bytes: Uint8Array, at: number, fields: FixedFields): number 
   return at + RECORD_FIXED_BYTES
 }
 
-/** Returns the position behind the record. */
+/** Writes an order's record; returns the offset after it. */
 function writeRecord(bytes: Uint8Array, at: number, settled: SettlementFill): number {
   const { order, fill, taker, partialSlot } = settled
   const signature = fromHex(order.signature)
@@ -186,7 +186,10 @@ function writeRecord(bytes: Uint8Array, at: number, settled: SettlementFill): nu
   return writeOptional(bytes, next, 6, hasTaker(settled), BigInt(taker))
 }
 
-/** The record of a liquidation: no limit, expiration, leverage, slot or signature. Returns the position behind it. */
+/**
+ * Writes the record of a liquidation: no limit, expiration, leverage, slot or signature. Returns the offset
+ * after it.
+ */
 function writeForced(bytes: Uint8Array, at: number, forced: ForcedFill): number {
   const { account, number, side, fill, taker } = forced
   const flags = packFlags({ salt: number, reduceOnly: true, side })
@@ -195,7 +198,7 @@ function writeForced(bytes: Uint8Array, at: number, forced: ForcedFill): number 
   return writeOptional(bytes, next, 6, hasTaker(forced), BigInt(taker))
 }
 
-/** Encodes the argument of `settleBatch`. */
+/** Encodes the `settleBatch` argument. */
 export function encodeSettleBatch(part: SettlementPart, spec: MarketSpec): Uint8Array {
   invariant(part.marketId === spec.marketId, 'the part belongs to the market of the spec')
   const proof = fromHex(part.oracle.signatures)
@@ -227,7 +230,7 @@ function readLogHeader(bytes: Uint8Array): Omit<BatchSettled, 'fills'> {
   }
 }
 
-/** Taker steps of a fill: none, all, or a field of their own. */
+/** Taker steps of a fill: none, all, or stored in a separate field. */
 function readTaker(bytes: Uint8Array, at: number, mode: number, fill: Steps): Steps {
   if (mode === TAKER_NONE) return 0 as Steps
   return mode === TAKER_ALL ? fill : (readCount(bytes, at, 6) as Steps)
@@ -280,8 +283,8 @@ function unwrap(data: string): Uint8Array {
 }
 
 /**
- * Decodes a `BatchSettled` event of the market's contract. The fee of a record that does not store one is
- * computed from price and rates.
+ * Decodes a `BatchSettled` event of the market's contract.
+ * A record without a stored fee has the fee that price and rates yield.
  */
 export function decodeBatchSettled(topics: readonly string[], data: string, spec: MarketSpec): BatchSettled {
   invariant(topics[0] === BATCH_SETTLED_TOPIC, 'the event is BatchSettled')

@@ -12,8 +12,9 @@ import type { BatchSettled, SettledFill } from './settlement.ts'
 // ---------------------------------------------------------------------- positions
 
 /**
- * The position after one settled fill. The event does not contain the basis of an opened share; its margin is
- * the part of the debit that the fill's other amounts do not explain.
+ * The position after one settled fill.
+ * The event does not contain the margin basis of opening steps. Their margin is the part of the debit that
+ * the fill's other amounts do not explain.
  */
 function positionAfter(
   position: Position,
@@ -44,7 +45,7 @@ function positionAfter(
   return { ...after, foldedMargin: (after.foldedMargin + added) as Quote }
 }
 
-/** The positions that the part changed, on top of `positions`. */
+/** Positions that the part changed, on top of `positions`. */
 export function applySettled(
   positions: ReadonlyMap<Address, Position>,
   event: BatchSettled,
@@ -63,14 +64,14 @@ export function applySettled(
 /** An account's ledger at the bank. */
 export interface LedgerAccount {
   readonly free: Quote
-  /** Wei requested for withdrawal and not yet paid. */
+  /** Wei requested for withdrawal and not paid yet. */
   readonly pending: Quote
   /** Time of the latest request. */
   readonly requestedAt: Seconds
 }
 
 /**
- * The changes that the bank applies: one per run of neighbouring records of one account. A forced record
+ * Balance changes that the bank applies: one per run of neighbouring records of an account. A forced record
  * starts a new run.
  */
 export function ledgerDeltas(event: BatchSettled): { account: Address; delta: Quote }[] {
@@ -83,7 +84,7 @@ export function ledgerDeltas(event: BatchSettled): { account: Address; delta: Qu
   return deltas
 }
 
-/** Sum of the fees that the part charged, in wei. */
+/** Total fees of the part, in wei. */
 export const feesOf = (event: BatchSettled): Quote =>
   event.fills.reduce((sum, { fee }) => sum + fee, 0n) as Quote
 
@@ -95,8 +96,8 @@ export const backsBatch = (requestedAt: Seconds, asOf: Millis): boolean =>
   asOf <= requestedAt * 1000 + CANCEL_GRACE
 
 /**
- * Applies a change of the free balance. A debit uses the free balance first, then a pending withdrawal that
- * still backs the batch. Null if both are too small.
+ * Applies a change of the free balance; null if the funds are too small.
+ * A debit uses the free balance first, then a pending withdrawal that still backs the batch.
  */
 export function applyFreeDelta(account: LedgerAccount, delta: Quote, asOf: Millis): LedgerAccount | null {
   const free = account.free + delta
@@ -115,7 +116,7 @@ export interface FillState {
 }
 
 export interface FillStates {
-  /** By `saltKey`. */
+  /** Fill states by `saltKey`. */
   readonly orders: ReadonlyMap<string, FillState>
   /** Salt in each of a maker's partial slots, by `slotKey`. */
   readonly slots: ReadonlyMap<string, bigint>
@@ -125,8 +126,8 @@ export const saltKey = (maker: Address, salt: bigint): string => `${maker}:${sal
 export const slotKey = (maker: Address, slot: number): string => `${maker}#${slot}`
 
 /**
- * Fill states after the part. A fill that reuses a slot marks the order that the slot held as dead.
- * Liquidations have no fill state.
+ * Fill states after the part.
+ * A fill that reuses a slot marks the slot's previous order as dead. Forced orders have no fill state.
  */
 export function applyFillStates(states: FillStates, event: BatchSettled): FillStates {
   const orders = new Map(states.orders)

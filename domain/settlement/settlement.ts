@@ -1,12 +1,12 @@
-/** Types of a settlement part as it is sent to the chain, and of the event that the chain emits for it. */
+/** Types of a settlement part as sent to the chain, and of the event that the chain emits for it. */
 import type { FeeRates } from '../market/fees.ts'
 import type { Side, SignedOrder } from '../orders/order.ts'
 import type { Address, FundingIndex, MarketId, Millis, Price, Quote, Rate, Steps, Ticks } from '../units.ts'
 
-/** SETTLED while all of its parts are mined; VOIDED if at least one of them will not be. */
+/** SETTLED: all parts are mined. VOIDED: at least one part will never be mined. */
 export type BatchStatus = 'SETTLING' | 'SETTLED' | 'VOIDED'
 
-/** A price with the signatures of the oracle's signers, as the market's contract verifies it. */
+/** A price with its oracle signatures, in the form that the market contract verifies. */
 export interface OracleReport {
   readonly price: Price
   readonly observedAt: Millis
@@ -17,22 +17,22 @@ export interface OracleReport {
 export interface SettlementFill {
   readonly order: SignedOrder
   readonly fill: Steps
-  /** Steps of `fill` that pay the taker rate. */
+  /** Steps of `fill` at the taker rate. */
   readonly taker: Steps
   /**
-   * The maker's slot for the filled steps of a partly filled order. Null if the fill completes an order that
-   * never had a slot, and for a market order that ends with this part, which the chain marks as dead at once.
+   * Maker's slot for the filled steps of a partly filled order.
+   * Null if the fill completes an order without a slot, or for a market order that ends here: the chain marks both as dead.
    */
   readonly partialSlot: number | null
 }
 
 /**
- * A liquidation by the book: an unsigned reduce-only market order. The contract allows it only if
+ * A liquidation through the book: an unsigned reduce-only market order. The contract requires
  * `isLiquidatable`.
  */
 export interface ForcedFill {
   readonly account: Address
-  /** Number of the forced order. It takes the place of the salt in the record; no salt state changes. */
+  /** Number of the forced order. It replaces the salt in the record and changes no salt state. */
   readonly number: bigint
   readonly side: Side
   readonly fill: Steps
@@ -44,9 +44,9 @@ export interface ForcedFill {
  */
 export interface SettlementPart {
   readonly marketId: MarketId
-  /** The market's last action + 1; assigned at signing. */
+  /** Id of the market's last action + 1; assigned at signing. */
   readonly actionId: number
-  /** Number of the auction: from 1, never reused, distinct from the action. */
+  /** Auction number: from 1, never reused, independent of the action id. */
   readonly batchId: number
   /** From 1 to `parts`. */
   readonly part: number
@@ -57,7 +57,7 @@ export interface SettlementPart {
   readonly makerFee: Rate
   readonly takerFee: Rate
   readonly oracle: OracleReport
-  /** The fills of one account are adjacent and in tranche order: forced, reducing, opening. */
+  /** Fills of one account are adjacent and in tranche order: forced, reducing, opening. */
   readonly fills: readonly (SettlementFill | ForcedFill)[]
 }
 
@@ -66,18 +66,18 @@ export interface SettledFill {
   readonly maker: Address
   /** Salt of the order, or number of the forced order. */
   readonly salt: bigint
-  /** A liquidation: no trader has signed the order. */
+  /** True for a forced order, which no trader signs. */
   readonly isForced: boolean
   readonly side: Side
   readonly reduceOnly: boolean
   readonly leverage: number
   readonly fill: Steps
   readonly taker: Steps
-  /** The slot of an order that stays partly filled. The order that the slot held before is dead. */
+  /** Slot of an order that stays partly filled. The slot's previous order is dead. */
   readonly partialSlot: number | null
-  /** The order can never fill again. */
+  /** True if the order can never fill again. */
   readonly isDead: boolean
-  /** The closing fee was capped at the close proceeds. */
+  /** True if the closing fee was capped at the close proceeds. */
   readonly isFeeCapped: boolean
   /** Wei charged to the maker for this fill. */
   readonly fee: Quote
@@ -85,7 +85,7 @@ export interface SettledFill {
   readonly freeDelta: Quote
 }
 
-/** The event of one settled part, with its fills in the order in which the chain applied them. */
+/** Event of one settled part. Its fills are in the order in which the chain applied them. */
 export interface BatchSettled extends FeeRates {
   readonly actionId: number
   readonly batchId: number

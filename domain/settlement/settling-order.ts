@@ -1,4 +1,6 @@
-/** A stored order as a block sees it, and what a block that closes its position does to it. */
+/**
+ * A stored order in the form that block settlement reads, and the effect of a block that closes its position.
+ */
 import type { SettledOrder } from '../journal/batch-rows.ts'
 import type { Side } from '../orders/order.ts'
 import {
@@ -22,33 +24,36 @@ export interface SettlingOrder extends OrderLife {
   readonly reduceOnly: boolean
   readonly reserved: bigint
   readonly held: bigint
-  /** A conditional order that has not been triggered. */
+  /** True for a conditional order that has not triggered. */
   readonly waits: boolean
 }
 
-/** An account whose position a block moves without a batch that had matched the move. Signed sizes. */
+/** An account with a position that a block moves without a match. Sizes are signed. */
 export interface MovedSize {
   readonly mined: { readonly before: number; readonly after: number }
   readonly matched: { readonly before: number; readonly after: number }
-  /** Id of the account's last matched fill that is not mined yet. */
+  /** Id of the account's last unmined fill. */
   readonly unsettled: string | null
 }
 
-/** `released`: the reservation that the order no longer needs. */
+/** `released`: reservation that the order no longer needs. */
 export interface ClosedOrder {
   readonly order: SettlingOrder
   readonly released: bigint
 }
 
-/** Ends the order, because its position has closed on the chain. Null if it has ended, or is ending, for another reason. */
+/**
+ * Ends the order because its position closed on chain. Null if it has ended, or is ending, for another reason.
+ */
 export function closeWithPosition(order: SettlingOrder): ClosedOrder | null {
   const closed = transition(order, { kind: 'close', reason: 'POSITION_CLOSED' })
   return closed.ok ? { order: { ...closed.value.life, reserved: 0n }, released: order.reserved } : null
 }
 
 /**
- * What a move does to a reduce-only order of its account; null if nothing. The order ends if its mined position closes or turns. It leaves
- * the book if only the matched position does, and ends with the unsettled fills behind which the position is closed.
+ * Effect of a position move on a reduce-only order; null if none.
+ * The order ends if its mined position closes or flips. If only the matched position does, the order leaves
+ * the book and ends once the account's unsettled fills are mined.
  */
 export function closeWithMove(
   order: SettlingOrder,
@@ -63,15 +68,15 @@ export function closeWithMove(
 }
 
 /**
- * The order before the block closed its position. `closed`: its status after the block. An order that the block ended may have left the
- * book at a match before: then it waits again for the fill that closed its position.
+ * The order before the block closed its position. `closed`: its status after the block.
+ * If a match had removed the order from the book earlier, it waits again for the fill that closed its position.
  */
 export function reopenWithPosition(order: SettlingOrder, closed: SettledOrder): SettlingOrder {
   const leftHere = closed.status === 'OPEN' || closed.status === 'PENDING_TRIGGER'
   return restoreWithPosition(order, { waits: order.waits, closedBy: leftHere ? null : order.closedBy })
 }
 
-/** `released`: wei of the order's reservation that the block releases. */
+/** `released`: wei of reservation that the block releases. */
 export const settledOrder = (order: SettlingOrder, released: bigint): SettledOrder => ({
   order_id: order.orderId,
   user_id: order.userId,
@@ -82,6 +87,6 @@ export const settledOrder = (order: SettlingOrder, released: bigint): SettledOrd
   ...(order.closedBy !== null && { closed_by: order.closedBy }),
 })
 
-/** A remainder does not show why it ends until it has. */
+/** Reason to end. A remainder states its reason only after it has ended. */
 const reasonToEnd = (order: SettlingOrder): SettledOrder['reason'] =>
   order.status === 'CANCEL_PENDING_FINALIZE' || isLeaving(order) ? order.closingReason : null

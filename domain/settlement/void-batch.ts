@@ -1,4 +1,4 @@
-/** Plans the voiding of batches after a revert: returns every order to its mined state. */
+/** Plans the voiding of batches after a revert: every order returns to its mined state. */
 
 import { MARKET_WAIT_MS } from '../auction/candidates.ts'
 import { invariant } from '../invariant.ts'
@@ -19,9 +19,10 @@ import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
 /**
- * The order or account that the chain's error names. `late`: none, the action exceeded its lifetime.
- * `early`: none, block time was too far behind `asOf`, so that the same action can settle later. `unnamed`: none, and the cause is
- * unknown.
+ * The order or account that the chain's error names, or one of three codes:
+ * - `late`: the action exceeded its lifetime.
+ * - `early`: block time was too far behind `asOf`; the same action can settle later.
+ * - `unnamed`: the cause is unknown.
  */
 export type Culprit =
   | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
@@ -29,12 +30,12 @@ export type Culprit =
   | { readonly kind: 'late' | 'early'; readonly error: string }
   | { readonly kind: 'unnamed'; readonly error: string }
 
-/** A batch of which no part from `fromPart` on will be mined. */
+/** A batch with no mined part from `fromPart` on. */
 export interface VoidedBatch {
   readonly batchId: number
   readonly fromPart: number
   readonly fills: readonly MatchedFill[]
-  /** The chain has refused its first part. */
+  /** True if the chain reverted the first part. */
   readonly isReverted: boolean
 }
 
@@ -42,19 +43,19 @@ export interface VoidInput {
   readonly spec: MarketSpec
   readonly at: Millis
   readonly culprit: Culprit
-  /** In the order in which they were matched. The first part of the first batch is the one that reverted. */
+  /** Batches in match order. The first part of the first batch reverted. */
   readonly batches: readonly VoidedBatch[]
-  /** All live orders in this market of the accounts in those batches. Only voided fills are settling. */
+  /** All live orders in this market of the batches' accounts. Only voided fills are settling. */
   readonly orders: readonly OpenOrder[]
-  /** The mined position, which becomes the matched position again. */
+  /** Mined position; it becomes the matched position again. */
   readonly positions: (account: UserId) => Position
   readonly fundsOf: (account: UserId) => Funds
 }
 
 /**
- * Returns every order to its mined state, reduce-only orders whose position a voided fill closed included. An order that had left the book ends with the reason for which it
- * left. The culprit's orders end with SETTLEMENT_REVERTED. The others are open again at their old seq.
- * Reservations are recomputed on the mined position.
+ * Returns every order to its mined state, including reduce-only orders of positions that a voided fill had closed.
+ * An order that had left the book ends with its stored reason. The culprit's orders end with SETTLEMENT_REVERTED. All other
+ * orders are open again at their old seq. Reservations are recomputed on the mined position.
  */
 export function planVoid(input: VoidInput): OrderPlan {
   const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))
@@ -80,10 +81,10 @@ export function planVoid(input: VoidInput): OrderPlan {
   return changes.plan()
 }
 
-/** Ids of the fills that closed the positions of restored orders, by order. */
+/** By restored order: id of the fill that had closed its position. */
 type RestoredOrders = ReadonlyMap<Seq, string>
 
-/** Returns the orders to the book that left it with a position which a voided fill had closed. */
+/** Returns orders to the book that had left it because a now voided fill closed their position. */
 function restoreLeaving({ batches, orders }: VoidInput, changes: OrderChanges): RestoredOrders {
   const voided = new Set(batches.flatMap(({ fills }) => fills.map(({ fill_id }) => fill_id)))
   const restored = new Map<Seq, string>()
@@ -96,7 +97,7 @@ function restoreLeaving({ batches, orders }: VoidInput, changes: OrderChanges): 
   return restored
 }
 
-/** The inverse of a match: the held amount returns to the order's reservation. */
+/** Inverse of a match: the held amount returns to the order's reservation. */
 function voidFill(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | null): OpenOrder {
   const verdict = transition(order, { kind: 'void', steps: fill.steps as Steps, ending })
   invariant(verdict.ok, 'voided steps were settling')
@@ -109,7 +110,7 @@ function voidFill(order: OpenOrder, fill: MatchedFill, ending: ClosingReason | n
   }
 }
 
-/** An order that ended because of the void reserves nothing. */
+/** Journal change of an order that the void ended; it reserves nothing. */
 const endVoided = (order: OpenOrder, at: Millis): OrderChange => ({
   order: { ...order, openable: 0 as Steps, reserved: 0n as Quote, endedAt: at },
   row: endingRow(order, order.statusReason as ClosingReason, at),
@@ -137,11 +138,11 @@ function culpritsOf(
 }
 
 /**
- * Why an order without settling steps cannot return to the book, provided that it had not left it before;
- * null if it can.
+ * Reason why an order without settling steps cannot return to the book; null if it can. The order must not
+ * have left the book before.
  */
 function endingOf(order: OpenOrder, at: Millis): ClosingReason | null {
-  // It has taken part in its auction.
+  // An `ioc` order has already taken part in its auction.
   if (order.timeInForce === 'ioc') return 'IOC_REMAINDER'
   if (order.price !== 0 || order.forced) return null
   if (order.filled > 0) return 'MARKET_REMAINDER'
@@ -174,7 +175,7 @@ function addVoidRows(
 
 /**
  * Recomputes the reservations of an account's orders on its mined position. Orders that it cannot pay for
- * end, the newest first.
+ * end, newest first.
  */
 function reserveOnMined(
   { spec, at, orders, positions, fundsOf }: VoidInput,

@@ -70,7 +70,7 @@ describe('client/account and client/market-data, against an exchange', () => {
     expect(events[0]?.details).to.include({ fee: 0.05, batch_id: 1, tx_hash: '0xabc1' })
   })
 
-  it('when events are filtered by kind and market, it returns only those of the account that match', async () => {
+  it("when events are filtered by kind and market, it returns only the account's matching events", async () => {
     const kinds = (await buyer.account.orderEvents()).map(({ kind }) => kind)
     expect(kinds).to.have.members(['PARTIALLY_FILLED', 'CREATED'])
     expect(await buyer.account.orderEvents({ kind: 'CREATED', marketId: 1 })).to.have.length(1)

@@ -20,7 +20,7 @@ describe('client/batch-result', () => {
     expect(JSON.parse(JSON.stringify(answer))).to.deep.equal({ accepted: 1, results: [accepted] })
   })
 
-  it('when an item was refused, orThrow throws its error with its place and the outcome of the others', () => {
+  it('when an item was refused, orThrow throws its error with its index and the outcome of the other items', () => {
     const error = ((): unknown => {
       try {
         return checked({ results: [accepted, refused, refused] }).orThrow()

@@ -81,7 +81,7 @@ describe('client/order-groups', () => {
 })
 
 describe('client/positions', () => {
-  it('given positions with unsettled fills, the closing orders have their sum, and flat ones none', () => {
+  it('given positions with unsettled fills, each closing order has the sum, and flat positions get no order', () => {
     const position = (market_id: number, size: string, pending: string) =>
       ({
         market_id,

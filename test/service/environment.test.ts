@@ -48,7 +48,7 @@ describe('environment', () => {
     ['maybe', 'flag', 'X is "maybe": expected one of on, true, 1, off, false, 0'],
     ['0x12', 'address', 'X is "0x12": expected an address, 0x and 40 hexadecimal digits'],
   ] as const) {
-    it(`when ${call} reads ${value}, the error contains the variable, the value and what is valid`, () => {
+    it(`when ${call} reads ${value}, the error contains the variable, the value and a valid value`, () => {
       const env = read({ X: value })
       const calls = {
         count: () => env.count('X', undefined, 1),

@@ -83,7 +83,7 @@ describe('the log writer', () => {
   })
 })
 
-describe('a process whose log cannot be written', function () {
+describe('a process with an unwritable log', function () {
   this.timeout(30_000)
   const children: ChildProcess[] = []
   afterEach(() => {

@@ -22,7 +22,7 @@ describe('service/redis', () => {
     expect(redisAddressOf('REDIS_URL', 'redis+sentinel://one:26379/main')).to.include({ password: null })
   })
 
-  it('when the URL is invalid, the error names the variable and what is valid, without the password', () => {
+  it('when the URL is invalid, the error names the variable and the valid form, without the password', () => {
     for (const url of [
       'localhost:6379',
       'http://:secret@localhost',

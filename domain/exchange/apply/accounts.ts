@@ -1,4 +1,4 @@
-/** Rows of the accounts' shard: users, the bank's ledger, session keys, forwarder nonces and relays. */
+/** Applies rows of the accounts shard: users, bank ledger, session keys, forwarder nonces and relays. */
 import { invariant } from '../../invariant.ts'
 import type {
   AccountsRow,
@@ -61,7 +61,7 @@ function changeBalance(state: ExchangeState, row: BalanceChanged): void {
   })
 }
 
-/** A row that states a rollback has the state before the change in `after`. */
+/** In a rollback row, `after` is the state before the change. */
 function changeSessionKey(state: ExchangeState, { owner, key, after, block }: SessionKeyChanged): void {
   if (after === null) state.sessionKeys.remove(keyOfSessionKey({ owner, key }))
   else state.sessionKeys.put({ owner, key, ...after, block })

@@ -1,4 +1,4 @@
-/** The queue of a market's actions, and the funding that mined actions set. */
+/** Applies rows of a market's action queue, and the funding of mined actions. */
 import { invariant } from '../../invariant.ts'
 import type {
   ActionDropped,
@@ -63,7 +63,7 @@ function queueAction(state: ExchangeState, place: Place, row: ActionQueued): voi
     batch_id: null,
     part: null,
     payload,
-    // Older rows have texts.
+    // Older rows contain texts.
     touches: touches.map(Number),
     as_of,
     status: 'QUEUED',
@@ -84,7 +84,7 @@ function numberAction(state: ExchangeState, place: Place, row: ActionNumbered): 
   if (action_id > lastActionId) changeProgress(state, place, { lastActionId: action_id })
 }
 
-/** The first attempt to use the action's nonce. Other attempts have rows of their own. */
+/** Records the first attempt to use the action's nonce. Other attempts have their own rows. */
 function signAction(state: ExchangeState, place: Place, { queue_no, tx_hash }: ActionSigned): void {
   changeAction(state, place, queue_no, { status: 'SIGNED' })
   const { relayer, nonce, kind: purpose } = state.actions.need(actionKey(place.marketId, queue_no))
@@ -93,7 +93,7 @@ function signAction(state: ExchangeState, place: Place, { queue_no, tx_hash }: A
 }
 
 function adoptPart(state: ExchangeState, place: Place, { queue_no, action_id }: PartAdopted): void {
-  // A number that was assigned without a signature is another action's on the chain.
+  // A number assigned without a signature belongs to another action on chain.
   changeAction(state, place, queue_no, { status: 'SUBMITTED', action_id, relayer: null, nonce: null })
   const { lastActionId } = state.progress.need(place.marketId)
   if (action_id > lastActionId) changeProgress(state, place, { lastActionId: action_id })
@@ -125,8 +125,8 @@ export function dropAction(state: ExchangeState, place: Place, row: ActionDroppe
 type MinedSingle = FundingUpdatedRow | InheritanceFailed | MarketEndedRow | PositionsMoved
 
 /**
- * Marks the single action with the row's id as mined, or, in a rollback, as sent again, and follows its funding. An action that this exchange has
- * not sent is unknown.
+ * Marks the single action with the row's id as mined (rollback: as sent again), and applies its funding.
+ * Actions that this exchange did not send are unknown.
  */
 export function mineSingle(state: ExchangeState, place: Place, row: MinedSingle): void {
   markMined(state, place, row)
@@ -146,7 +146,7 @@ function markMined(state: ExchangeState, place: Place, row: MinedSingle): void {
   }
 }
 
-/** A freeze has an action id, too, but any account may send it. */
+/** Whether the row belongs to the action. A freeze also has an action id, but any account may send it. */
 function isOwn({ kind }: ActionRow, row: MinedSingle): boolean {
   if (row.rollback) return true
   switch (row.kind) {
@@ -163,7 +163,7 @@ function isOwn({ kind }: ActionRow, row: MinedSingle): boolean {
 
 type FundingRowOf = MinedSingle | PartSettled
 
-/** What a mined action sets; null if it leaves the rate. The last action of a market ends it. */
+/** Rate that a mined action sets; null if it keeps the rate. The market's last action ends the rate. */
 function rateOf(row: FundingRowOf): { readonly rate: HourlyFunding; readonly validUntil: Millis } | null {
   if (row.kind === 'funding_updated')
     return { rate: BigInt(row.rate) as HourlyFunding, validUntil: row.valid_until as Millis }
@@ -171,7 +171,7 @@ function rateOf(row: FundingRowOf): { readonly rate: HourlyFunding; readonly val
   return null
 }
 
-/** Stores the funding after a mined action if it differs, or forgets that of an action whose block has left the chain. */
+/** Stores the funding after a mined action if it differs; in a rollback, removes the action's funding. */
 export function settleFunding(state: ExchangeState, { marketId }: Place, row: FundingRowOf): void {
   const { action_id: actionId, funding_index, as_of } = row
   if (actionId === undefined || state.markets.need(String(marketId)).spec.kind !== 'perpetual') return

@@ -1,4 +1,4 @@
-/** Batches: matched, settled part by part, confirmed, voided. */
+/** Applies rows of batches: match, settlement of parts, confirmation and void. */
 import { invariant } from '../../invariant.ts'
 import type {
   BatchCleared,
@@ -31,7 +31,7 @@ import { settleStatus } from './orders.ts'
 
 // ---------------------------------------------------------------------- fills
 
-/** Batch, part and place in the book, which a fill's id names behind its market. Not a number where only the chain has the fill. */
+/** Batch, part and book seq from a fill id. `seq` is NaN if only the chain has the fill. */
 function keyOfFill(fillId: string): [batchId: number, part: number, seq: number] {
   const [, batchId, part, seq] = fillId.split('-')
   return [Number(batchId), Number(part), Number(seq)]
@@ -141,7 +141,7 @@ function matchFill(
   if (order.bracket > 0 && !isExit(order)) wakeExits(state, order)
 }
 
-/** The entry has matched: the mark triggers the exits of its bracket from now on. */
+/** The entry has matched: from now on the mark triggers its bracket's exits. */
 function wakeExits(state: ExchangeState, entry: OrderRow): void {
   for (const accepted of state.brackets.of(entry)) {
     const exit = state.orders.need(entry.marketId, accepted)
@@ -178,7 +178,7 @@ function queueParts(
 
 // ---------------------------------------------------------------------- settlement
 
-/** Changes the status of the part's action; false if it has none that may change. */
+/** Changes the status of the part's action; false if no such action may change. */
 function moveAction(
   state: ExchangeState,
   { marketId, seq }: Place,
@@ -242,7 +242,7 @@ function settleFunds(state: ExchangeState, fill: FillSettled, sign: bigint): voi
   })
 }
 
-/** A rollback deeper than the confirmations restores fills that the state no longer had. */
+/** A rollback beyond the confirmations restores fills that the state had dropped. */
 function settleFill(state: ExchangeState, { marketId }: Place, row: PartSettled, settled: FillSettled): void {
   const fill = findFill(state, marketId, settled.fill_id) ?? restoredFill(state, marketId, row, settled)
   state.fills.put({ ...fill, status: row.rollback ? 'RETRYING' : 'MINED' })
@@ -286,7 +286,7 @@ function settleBatch(state: ExchangeState, { marketId, seq }: Place, batchId: nu
   if (status !== batch.status) state.batches.put({ ...batch, status, changed: seq })
 }
 
-/** The fills of the part are final: the state no longer has them. */
+/** The part's fills are final; the state drops them. */
 export function confirmPart(state: ExchangeState, { marketId }: Place, row: PartConfirmed): void {
   for (const { seq, status } of fillsOf(state, marketId, row.batch_id, row.part))
     if (status === 'MINED') state.fills.remove(marketId, row.batch_id, row.part, seq)
@@ -317,7 +317,7 @@ export function voidBatch(state: ExchangeState, place: Place, row: BatchVoided):
   voidActions(state, place, row)
 }
 
-/** The inverse of a match. An order that cannot return to the book ends with a row of its own. */
+/** Inverse of a match. An order that cannot return to the book ends with a separate row. */
 function voidFill(state: ExchangeState, place: Place, fill: MatchedFill): void {
   const order = needOrder(state, place, fill.order_id)
   const held = BigInt(fill.held)

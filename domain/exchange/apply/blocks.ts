@@ -1,4 +1,4 @@
-/** Rows about blocks, and the facts that are kept of each block. */
+/** Applies rows about blocks, and stores the facts of recent blocks. */
 import { invariant } from '../../invariant.ts'
 import type {
   BlockAdvanced,
@@ -35,7 +35,7 @@ const HANDLERS: Handlers = {
   block_begun: beginBlock,
   block_advanced: (state, { number, next_log }: BlockAdvanced) => changeBlock(state, number, { next_log }),
   block_completed(state, { number }: BlockCompleted): void {
-    // Equal states, whatever the slices.
+    // Equal states, independent of the slices.
     changeBlock(state, number, { status: 'complete', next_log: 0 })
     changeChain(state, { next_block: number + 1 })
   },
@@ -72,7 +72,7 @@ function beginBlock(state: ExchangeState, row: BlockBegun): void {
   state.chain.put({ ...first, ...before, next_block: is_empty ? number + 1 : number, begun_at: at })
 }
 
-/** Also forgets blocks that are no longer kept. */
+/** Confirms blocks, and drops blocks that are no longer kept. */
 function confirmBlocks(state: ExchangeState, { up_to, kept_from }: BlocksConfirmed): void {
   for (const { number } of [...state.blocks.rows()]) {
     if (number >= kept_from) continue
@@ -93,8 +93,8 @@ function changeChain(state: ExchangeState, fields: Partial<ChainPosition>): void
 const isMinedRow = (row: JournalRow): row is MinedRow => 'log_index' in row && 'rollback' in row
 
 /**
- * Keeps the row of a fact until its block is forgotten; a row that states a rollback takes it back. Of several rows of one log, the last one states all of
- * it. Rows of blocks that the state does not have are from before the engine.
+ * Stores a fact's row until its block is dropped; a rollback row removes it.
+ * If one log has several rows, the last row states all of it. Rows of unknown blocks are from before the engine.
  */
 export function followFact(state: ExchangeState, marketId: MarketId, row: JournalRow): void {
   if (!isMinedRow(row)) return

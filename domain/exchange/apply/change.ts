@@ -1,4 +1,4 @@
-/** Changes of single rows that several rows of the journal make. */
+/** Row changes shared by several journal rows. */
 import { violated } from '../../invariant.ts'
 import type { MatchedPosition, PositionChange } from '../../journal/batch-rows.ts'
 import { acceptedSeq } from '../../orders/order.ts'
@@ -44,7 +44,7 @@ export function needOrder(state: ExchangeState, place: Place, orderId: string): 
 
 const NO_NOTE = { note: null, closedBy: null, triggered: null }
 
-/** Changes what few orders have. A note without content is removed. */
+/** Changes an order's optional texts. An empty note is removed. */
 export function changeNote(
   state: ExchangeState,
   orderId: string,
@@ -69,7 +69,7 @@ export function changeProgress(
   state.progress.put({ ...state.progress.need(marketId), ...fields })
 }
 
-/** Sets the matched part of positions. */
+/** Sets matched positions. */
 export function setMatched(
   state: ExchangeState,
   { marketId }: Place,
@@ -87,7 +87,10 @@ export function setMatched(
   }
 }
 
-/** Moves mined positions. `isUnmatched`: whether the account's matched position moves along, because no batch had matched the move. */
+/**
+ * Moves mined positions. `isUnmatched`: the account's matched position moves too, because no batch had
+ * matched the move.
+ */
 export function moveMined(
   state: ExchangeState,
   { marketId }: Place,

@@ -1,4 +1,4 @@
-/** Rows of a market's journal: each kind goes to the function of its subject. */
+/** Dispatches market rows: each kind goes to the function of its subject. */
 import { invariant, violated } from '../../invariant.ts'
 import type { MarketEndedRow } from '../../journal/action-rows.ts'
 import type { AdjustmentChanged } from '../../journal/adjustment-row.ts'
@@ -26,7 +26,7 @@ import { addFunds, changeMarket, changeProgress, moveMined, type Place } from '.
 import { endOrder, placeOrder, reserveOrder, settleStatus, triggerOrder, widenOrder } from './orders.ts'
 import { releaseEnded } from './release.ts'
 
-/** How one kind of rows changes a state. */
+/** Applies one kind of row to a state. */
 type Handler<Row> = (state: ExchangeState, place: Place, row: Row) => void
 type Handlers = { readonly [Kind in MarketRow['kind']]: Handler<Extract<MarketRow, { readonly kind: Kind }>> }
 

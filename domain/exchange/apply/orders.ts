@@ -1,4 +1,4 @@
-/** Orders: accepted, triggered, reserved again, and ended. */
+/** Applies order rows: acceptance, trigger, change of reservation, and end. */
 import type { SettledOrder } from '../../journal/batch-rows.ts'
 import {
   evidenceOf,
@@ -34,7 +34,7 @@ export function placeOrder(state: ExchangeState, { marketId }: Place, row: Order
   addFunds(state, row.user_id, { reserved: BigInt(row.reserved) })
 }
 
-/** The order as its row states it. */
+/** Order row of an `order_placed` journal row. */
 export function acceptedOrder(marketId: MarketId, row: OrderPlaced): OrderRow {
   const accepted = acceptedSeq(row.order_id)
   return {
@@ -104,7 +104,7 @@ export function triggerOrder(state: ExchangeState, place: Place, row: OrderTrigg
   addFunds(state, row.user_id, { reserved: delta })
 }
 
-/** The order has left the book: it has ended, or ends once its settling part is mined or voided. */
+/** The order has left the book. It has ended, or it ends once its settling steps are mined or voided. */
 export function endOrder(state: ExchangeState, place: Place, row: OrderEnding | OrderEnded): void {
   state.orders.put(endedOrder(needOrder(state, place, row.order_id), place.seq, row))
   const before = state.orderNotes.get(row.order_id)
@@ -112,12 +112,12 @@ export function endOrder(state: ExchangeState, place: Place, row: OrderEnding | 
   addFunds(state, row.user_id, { reserved: BigInt(row.reserved_delta) })
 }
 
-/** The order after the row, which has this sequence. */
+/** The order after the row with sequence `seq`. */
 export function endedOrder(order: OrderRow, seq: Seq, row: OrderEnding | OrderEnded): OrderRow {
   const isEnded = row.kind === 'order_ended'
   return {
     ...order,
-    // The label is that of the order which has replaced this one.
+    // The replacing order has taken over the label.
     labelHash: row.reason === 'REPLACED' ? 0 : order.labelHash,
     status: row.status,
     statusReason: isEnded ? row.reason : null,
@@ -149,13 +149,13 @@ export function reserveOrder(state: ExchangeState, place: Place, row: Reservatio
   addFunds(state, row.user_id, { reserved: delta })
 }
 
-/** A batch left the forced order without a fill. */
+/** A batch left the forced order unfilled. */
 export function widenOrder(state: ExchangeState, place: Place, row: LiquidationChanged): void {
   if (row.step !== 'widened' || row.order_id === null) return
   state.orders.put({ ...needOrder(state, place, row.order_id), widenings: row.widenings })
 }
 
-/** An order as a block leaves it, after its fills. The block's rollback restores what the order had reserved. */
+/** An order after a block, with its fills applied. The block's rollback restores the order's reservation. */
 export function settleStatus(
   state: ExchangeState,
   place: Place,

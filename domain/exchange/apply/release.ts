@@ -1,4 +1,4 @@
-/** Removes what has ended, is durable for readers, and is final on the chain. */
+/** Removes ended data that is durable for readers and final on chain. */
 import type { ActionKind } from '../../actions/action.ts'
 import type { EndedReleased } from '../../journal/operator-rows.ts'
 import { orderIdOf } from '../../orders/order.ts'
@@ -24,7 +24,7 @@ export function releaseEnded(state: ExchangeState, { marketId }: Place, { up_to 
   }
 }
 
-/** Every attempt to use the nonce of the action. */
+/** Removes every transaction signed with the action's nonce. */
 function releaseTransactions(state: ExchangeState, { relayer, nonce }: ActionRow): void {
   if (relayer === null || nonce === null) return
   for (let attempt = 1; ; attempt++) {
@@ -34,7 +34,7 @@ function releaseTransactions(state: ExchangeState, { relayer, nonce }: ActionRow
   }
 }
 
-/** `kept`: the batch of the newest mined part. Its report is what later actions follow. */
+/** `kept`: batch of the newest mined part; later actions follow its report. */
 function releaseBatches(state: ExchangeState, marketId: MarketId, upTo: number, kept: number | null): void {
   for (const { market_id, batch_id, status, changed } of [...state.batches.rows()])
     if (market_id === marketId && status !== 'SETTLING' && changed <= upTo && batch_id !== kept)
@@ -44,7 +44,7 @@ function releaseBatches(state: ExchangeState, marketId: MarketId, upTo: number, 
 const actionsOf = (state: ExchangeState, marketId: MarketId): ActionRow[] =>
   [...state.actions.rows()].filter(({ market_id }) => market_id === marketId)
 
-/** The newest mined action of each kind stays: later actions follow its time and its report. */
+/** The newest mined action of each kind stays, because later actions follow its time and its report. */
 function newestMined(state: ExchangeState, marketId: MarketId): ReadonlyMap<ActionKind, ActionRow> {
   const newest = new Map<ActionKind, ActionRow>()
   for (const action of actionsOf(state, marketId)) {

@@ -1,4 +1,4 @@
-/** Dead-man switches and the nonces of relayers. */
+/** Applies rows of dead-man switches and relayer nonces. */
 import type {
   ConnectionSwitchArmed,
   ConnectionSwitchesDisarmed,
@@ -12,7 +12,7 @@ import type {
 import type { ExchangeState } from '../state.ts'
 import { keyOfFired } from '../tables/switches.ts'
 
-/** Rows of several shards assign nonces, so the highest one counts, whatever the interleaving. */
+/** Rows of several shards assign nonces, so the highest nonce wins, independent of the interleaving. */
 export function assignNonces(state: ExchangeState, relayer: string, nextNonce: number): void {
   const lane = state.lanes.get(relayer) ?? { relayer, chain_id: null, lane: null, next_nonce: 0 }
   if (nextNonce > lane.next_nonce) state.lanes.put({ ...lane, next_nonce: nextNonce })

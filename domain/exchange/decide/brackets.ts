@@ -1,6 +1,6 @@
 /**
- * Ends the orders of brackets that a decision has left without their cause: in the same decision, whatever has caused it. A cancel, a fill, an
- * expiry, a void and a liquidation therefore need no rule of their own.
+ * Ends bracket orders that a decision has left without their cause, within the same decision.
+ * Cancel, fill, expiry, void and liquidation therefore need no bracket rules of their own.
  */
 import { invariant } from '../../invariant.ts'
 import { type BracketEvents, bracketEnds, isExit, isUnmatched } from '../../orders/brackets.ts'
@@ -14,7 +14,10 @@ import type { Draft } from '../draft.ts'
 import type { ExchangeState } from '../state.ts'
 import type { OrderRow } from '../tables/orders.ts'
 
-/** Writes the rows that end them, behind the rows of the decision. An order that ends so can end others: the exits of an entry, for example. */
+/**
+ * Writes the ending rows after the decision's rows. An ended order can end further orders, for example an
+ * entry its exits.
+ */
 export function endBrackets(draft: Draft, now: Millis): void {
   for (let from = 0; from < draft.entries.length; ) {
     const touched = touchedBrackets(draft, from)
@@ -46,15 +49,15 @@ function end(
 
 interface Touched {
   readonly key: BracketKey
-  /** Acceptances of its orders that the decision has changed. */
+  /** Acceptance sequences of its orders that the decision changed. */
   readonly orders: Set<number>
 }
 
-/** The brackets of which the rows from this one on may have ended, triggered, filled or returned an order. */
+/** Brackets in which rows from `from` on may have ended, triggered, filled or returned an order. */
 function touchedBrackets(draft: Draft, from: number): readonly Touched[] {
   const { entries, applied } = draft
   const touched = new Map<string, Touched>()
-  // Without a bracket in the exchange, no row is read.
+  // If the exchange has no bracket, no row is read.
   if (applied.brackets.size === 0 && !entries.some(placesInBracket)) return []
   for (const { shard, row } of entries.slice(from))
     for (const orderId of changedOrders(row)) {
@@ -87,7 +90,7 @@ function changedOrders(row: Entry['row']): readonly string[] {
   }
 }
 
-/** The bracket of an order that the decision itself has placed, and not applied yet. */
+/** Bracket of an order that this decision placed and has not applied yet. */
 function placedBy(
   entries: readonly Entry[],
   shard: string,

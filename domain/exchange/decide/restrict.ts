@@ -1,4 +1,7 @@
-/** Restricts markets to cancels: after a command about them has failed, because code or state is faulty there, or after a restore from a backup. */
+/**
+ * Restricts markets to cancels.
+ * It runs after a failed command about the market, because code or state is faulty there, and after a restore from a backup.
+ */
 import type { MarketId } from '../../units.ts'
 import type { Decider } from '../decide.ts'
 

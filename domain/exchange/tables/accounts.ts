@@ -10,7 +10,7 @@ export interface UserRow {
   readonly createdAt: Millis
 }
 
-/** The bank's ledger of an account, and what its live orders and its adjustments in flight reserve of it. */
+/** Bank ledger of an account, and the part of it that live orders and adjustments in flight reserve. */
 export interface AccountRow {
   readonly userId: UserId
   readonly free: Quote
@@ -18,7 +18,7 @@ export interface AccountRow {
   readonly reserved: Quote
 }
 
-/** A position: as the chain has it, and with all fills that are not mined yet. */
+/** A position on chain (mined), and with all unmined fills (matched). */
 export interface PositionRow {
   readonly userId: UserId
   readonly marketId: MarketId

@@ -1,23 +1,23 @@
-/** Rows of the chain's recent blocks and of what they changed: enough to roll them back. */
+/** Rows of recent blocks and of their changes, with the data that a rollback needs. */
 import type { JournalRow } from '../../journal/journal-row.ts'
 import { DocumentGroups } from '../document-groups.ts'
 import { DocumentTable } from '../document-table.ts'
 import type { StateCore } from '../table.ts'
 
-/** Where the state is on the chain. It has no row before the first block. */
+/** Position of the state on the chain. The table is empty before the first block. */
 export interface ChainPosition {
-  /** The next block to begin, if none is open. */
+  /** Next block to begin, if no block is open. */
   readonly next_block: number
-  /** Blocks from here on can be rolled back. */
+  /** First block that can still be rolled back. */
   readonly kept_from: number
   readonly confirmed_to: number
   /** See `ChainHalted`. */
   readonly forked_at: number | null
-  /** When the last block was begun, in milliseconds. */
+  /** Time at which the last block was begun, in milliseconds. */
   readonly begun_at: number
 }
 
-/** `next_log` and `leaving`: of a block of which only a part is applied. */
+/** `next_log` and `leaving` are set for a partly applied block. */
 export interface BlockRow {
   readonly number: number
   readonly hash: string
@@ -28,7 +28,7 @@ export interface BlockRow {
   readonly next_log: number
 }
 
-/** A row of the journal that states a fact of a block: its rollback needs the amounts and the prior values in it. */
+/** A journal row that states a fact of a block. Its rollback needs the row's amounts and prior values. */
 export interface FactRow {
   readonly block: number
   readonly log_index: number
@@ -39,7 +39,7 @@ export interface FactRow {
 /** A row that states a fact of the chain. */
 export type MinedRow = Extract<JournalRow, { readonly log_index: number; readonly rollback: boolean }>
 
-/** An attempt to use a nonce. Its bytes are the worker's. */
+/** An attempt to use a nonce. The worker stores its bytes. */
 export interface TransactionRow {
   readonly relayer: string
   readonly nonce: number

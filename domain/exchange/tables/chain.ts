@@ -1,4 +1,7 @@
-/** Rows of what owners, signers and the chain have changed beside positions: keys, nonces, relays, adjustments, liquidations and funding. */
+/**
+ * Rows of changes by owners, signers and the chain besides positions:
+ * keys, nonces, relays, adjustments, liquidations and funding.
+ */
 import type { RelayRequest, SessionKeyState } from '../../journal/accounts-row.ts'
 import type { AdjustmentChanged, AdjustmentRequest } from '../../journal/adjustment-row.ts'
 import type { Wei } from '../../journal/wei.ts'
@@ -10,18 +13,18 @@ import type { StateCore } from '../table.ts'
 export interface SessionKeyRow extends SessionKeyState {
   readonly owner: string
   readonly key: string
-  /** Of its last change. */
+  /** Block of the last change. */
   readonly block: number
 }
 
-/** The next nonce of a signer at the forwarder; a signer without a row has 0. */
+/** Next nonce of a signer at the forwarder; 0 for a signer without a row. */
 export interface ForwarderNonceRow {
   readonly signer: string
   readonly next_nonce: number
   readonly block: number
 }
 
-/** Adjustments of the account with a lower nonce are invalid. */
+/** The account's adjustments with a lower nonce are invalid. */
 export interface NonceFloorRow {
   readonly market_id: number
   readonly account: string
@@ -29,7 +32,7 @@ export interface NonceFloorRow {
   readonly block: number
 }
 
-/** The chain has executed an adjustment with this nonce. */
+/** The chain executed an adjustment with this nonce. */
 export interface UsedNonceRow {
   readonly market_id: number
   readonly user_id: number
@@ -69,7 +72,7 @@ export interface AttemptRow extends AdjustmentRequest {
   readonly gas_used: number | null
   readonly failure_kind: AdjustmentChanged['failure_kind']
   readonly failure_reason: string | null
-  /** Place of its last row in the market's journal. */
+  /** Sequence of the liquidation's last row in the market's journal. */
   readonly seq: number
   readonly created_at: number
   readonly updated_at: number
@@ -79,7 +82,7 @@ export interface LiquidationRow extends RunningLiquidation {
   readonly marketId: number
 }
 
-/** Funding of a market after a mined action that changed it. The row with the highest action id is in force. */
+/** Market funding after a mined action that changed it. The row with the highest action id is in force. */
 export interface FundingRow {
   readonly market_id: number
   readonly action_id: number
@@ -90,7 +93,7 @@ export interface FundingRow {
   readonly valid_until: number
 }
 
-/** End of the bank's last pause in Unix seconds; a state without the row has had none. */
+/** End of the bank's last pause in Unix seconds; without a row there was no pause. */
 export interface BankRow {
   readonly pause_ends_at: number
 }

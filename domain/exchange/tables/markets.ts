@@ -1,4 +1,4 @@
-/** Rows of markets, of their batches, and of their queues of actions. */
+/** Rows of markets, their batches and their action queues. */
 import type { ActionKind } from '../../actions/action.ts'
 import type { StoredPayload } from '../../actions/stored-action.ts'
 import type { EndingTimes, StoredBackstop } from '../../journal/action-rows.ts'
@@ -16,13 +16,13 @@ import { count, flag, optionalCount, small, wei } from '../layout.ts'
 import { RecordTable } from '../record-table.ts'
 import type { StateCore } from '../table.ts'
 
-/** What operators and the chain have set of a market. It changes rarely. */
+/** Market settings of operators and of the chain. They change rarely. */
 export interface MarketRow extends EndingTimes, StoredBackstop {
   readonly market_id: number
   readonly spec: MarketListed['spec']
   /** The exchange's own restriction; the contract's mode is in `terms`. */
   readonly mode: MarketMode
-  /** Null: as listed. */
+  /** Null: the listed terms apply. */
   readonly terms: StoredTerms | null
   readonly fee_periods: readonly StoredFeePeriod[]
   readonly price_protection: Wei
@@ -34,22 +34,22 @@ export interface MarketRow extends EndingTimes, StoredBackstop {
   readonly ended: StoredEnd | null
 }
 
-/** Where a market is: what each batch, mark or action changes. */
+/** Progress of a market: values that each batch, mark or action changes. */
 export interface ProgressRow {
   readonly marketId: MarketId
   readonly lastBatchId: number
-  /** The head of the market's journal in the auction of the last batch: orders up to it stood there. */
+  /** Journal head in the auction of the last batch: orders up to it were in the book. */
   readonly lastBatchHead: Seq
-  /** As of the last action in the queue. */
+  /** `asOf` of the last queued action. */
   readonly lastAsOf: Millis
   readonly lastPrice: Ticks | null
   readonly lastPriceAt: Millis | null
   readonly lastQueueNo: number
   readonly lastActionId: number
-  /** The mark is held until every order that it triggers has been triggered. */
+  /** True while the mark is held until every order that it triggers has been triggered. */
   readonly isMarkHeld: boolean
   readonly heldMark: Price
-  /** The taker rate at which reservations are computed, and how far they are. */
+  /** Taker rate of reservations, and the progress of their recomputation. */
   readonly reservedFee: Rate
   readonly reservingAfter: UserId | null
   readonly markPrice: Price
@@ -58,7 +58,9 @@ export interface ProgressRow {
   readonly pricesAt: Millis
 }
 
-/** A cleared batch, as far as its parts need it, until all of them are confirmed or voided. */
+/**
+ * A cleared batch with the fields that its parts need. The row lives until all parts are confirmed or voided.
+ */
 export interface BatchRow {
   readonly market_id: number
   readonly batch_id: number
@@ -71,7 +73,7 @@ export interface BatchRow {
   readonly maker_fee: Wei
   readonly taker_fee: Wei
   readonly status: BatchStatus
-  /** Sequence of the last row that has changed it. */
+  /** Sequence of the last row that changed the batch. */
   readonly changed: number
 }
 
@@ -84,7 +86,7 @@ export interface ActionRow {
   readonly batch_id: number | null
   readonly part: number | null
   readonly payload: StoredPayload | null
-  /** Accounts whose positions a single action may change, ascending. */
+  /** Accounts with positions that a single action may change, ascending. */
   readonly touches: readonly number[]
   readonly as_of: number
   readonly status: ActionState
@@ -92,19 +94,19 @@ export interface ActionRow {
   readonly relayer: string | null
   readonly nonce: number | null
   readonly failure: string | null
-  /** It has reverted with an error that names neither an order nor an account. */
+  /** The action reverted with an error that names neither an order nor an account. */
   readonly is_unnamed?: true
-  /** Sequence of the last row that has changed it. */
+  /** Sequence of the last row that changed the action. */
   readonly changed: number
 }
 
-/** The averages behind a market's mark and its funding rate. */
+/** Averages of a market's mark and its funding rate. */
 export interface AveragesRow {
   readonly market_id: number
   readonly basis: Wei
   readonly basis_at: number
   readonly premium_at: number
-  /** Ascending. */
+  /** Premium intervals, ascending. */
   readonly premium: readonly StoredInterval[]
 }
 
@@ -161,9 +163,9 @@ export const actionTable = (core: StateCore): DocumentTable<ActionRow> =>
     keyOf: ({ market_id, queue_no }) => actionKey(market_id, queue_no),
   })
 
-/** Rows of a market's queue by number. A derived index: it follows the table. */
+/** Queue numbers of a market's actions. A derived index: it follows the table. */
 export class ActionQueues {
-  /** Numbers of the actions that are neither mined nor ended, ascending. */
+  /** Numbers of actions that are neither mined nor ended, ascending. */
   readonly #pending = new Map<number, number[]>()
   readonly #byActionId = new Map<string, number>()
   readonly #byPart = new Map<string, number>()
@@ -180,12 +182,12 @@ export class ActionQueues {
     return this.#pending.get(marketId) ?? []
   }
 
-  /** Number of the market's action with this id that has not been refused or dropped. */
+  /** Number of the market's action with this id, unless it was refused or dropped. */
   ofActionId(marketId: number, actionId: number): number | undefined {
     return this.#byActionId.get(`${marketId}-${actionId}`)
   }
 
-  /** Number of the action of the part. */
+  /** Number of the action that settles this part. */
   ofPart(marketId: number, batchId: number, part: number): number | undefined {
     return this.#byPart.get(`${batchKey(marketId, batchId)}-${part}`)
   }

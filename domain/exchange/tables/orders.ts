@@ -1,4 +1,4 @@
-/** Rows of orders and of the fills that are not final. */
+/** Rows of orders and of fills that are not final. */
 import type { TriggerEvidence } from '../../journal/journal-row.ts'
 import {
   ORDER_TYPES,
@@ -40,12 +40,15 @@ import {
 import { RecordTable } from '../record-table.ts'
 import type { StateCore } from '../table.ts'
 
-/** An accepted order without what is fixed when it is signed and read only when it settles. See `OpenOrder` for the fields. */
+/**
+ * An accepted order without the fields that are fixed at signing and read only at settlement.
+ * `OpenOrder` documents the fields.
+ */
 export interface OrderRow {
   readonly marketId: MarketId
-  /** The sequence of its acceptance, which its id names. */
+  /** Sequence of the acceptance; the order id contains it. */
   readonly accepted: Seq
-  /** Its place in the book. */
+  /** Seq of the order in the book. */
   readonly seq: Seq
   readonly account: UserId
   readonly side: Side
@@ -53,25 +56,25 @@ export interface OrderRow {
   readonly price: Ticks
   /** Steps that may fill. */
   readonly quantity: Steps
-  /** Signed steps beyond `quantity`, which the order must not fill: those that the order it has replaced had filled. */
+  /** Signed steps beyond `quantity` that must not fill: the filled steps of the replaced order. */
   readonly unused: Steps
   readonly trigger: Ticks
   readonly leverage: number
   readonly reduceOnly: boolean
   readonly timeInForce: TimeInForce
   readonly postOnly: boolean
-  /** Number of its bracket; 0: none. */
+  /** Bracket number; 0: none. */
   readonly bracket: number
-  /** An exit that waits until the entry of its bracket has matched; its trigger is not watched before. */
+  /** True for an exit that waits until its bracket's entry has matched. Its trigger is not watched before. */
   readonly dormant: boolean
-  /** Acceptance of the order that it has replaced; 0: none. */
+  /** Acceptance sequence of the replaced order; 0: none. */
   readonly replaces: Seq
   readonly forced: boolean
   readonly expiration: Seconds
   readonly aliveUntil: Seconds
   readonly acceptedAt: Millis
   readonly salt: number
-  /** Hash of the trader's label, by which an index finds live orders; 0: no label. */
+  /** Hash of the trader's label, for the index of live orders by label; 0: no label. */
   readonly labelHash: number
   readonly status: OrderStatus
   readonly statusReason: StatusReason | null
@@ -84,14 +87,14 @@ export interface OrderRow {
   readonly held: Quote
   readonly partialSlot: number | null
   readonly triggeredAt: Millis | null
-  /** Batches in sequence that left a forced order without a fill. */
+  /** Number of consecutive batches that left a forced order unfilled. */
   readonly widenings: number
   readonly endedAt: Millis | null
-  /** Sequence of the row that has ended it; 0 while it is live. */
+  /** Sequence of the row that ended the order; 0 while it is live. */
   readonly endedSeq: Seq
 }
 
-/** The identity and the signature of an order; null where no trader has signed it. */
+/** Identity and signature of an order; the signature is null for forced orders. */
 export interface SignatureRow {
   readonly marketId: MarketId
   readonly accepted: Seq
@@ -102,10 +105,10 @@ export interface SignatureRow {
   readonly builder: string | null
 }
 
-/** What few orders have. */
+/** Optional texts that few orders have. */
 export interface OrderNote {
   readonly orderId: string
-  /** The trader's reason for the cancel. */
+  /** The trader's reason for a cancel. */
   readonly note: string | null
   /** See `OrderLife`. */
   readonly closedBy: string | null
@@ -119,11 +122,11 @@ export interface FillRow {
   readonly marketId: MarketId
   readonly batchId: number
   readonly part: number
-  /** Place within the part. */
+  /** Index of the fill within its part. */
   readonly place: number
-  /** Acceptance of its order. */
+  /** Acceptance sequence of the fill's order. */
   readonly accepted: Seq
-  /** Place of its order in the book at the match, which its id names. */
+  /** Book seq of the fill's order at the match; the fill id contains it. */
   readonly seq: Seq
   readonly account: UserId
   readonly side: Side

@@ -5,7 +5,7 @@ import { DocumentTable } from '../document-table.ts'
 import type { StateCore } from '../table.ts'
 
 export interface RequestRow extends Omit<RequestCompleted, 'kind'> {
-  /** Sequence of its row in the journal of the accounts. */
+  /** Sequence of its row in the accounts journal. */
   readonly seq: Seq
 }
 
@@ -17,9 +17,9 @@ export const keyOfRequest = ({
 export const requestTable = (core: StateCore): DocumentTable<RequestRow> =>
   new DocumentTable<RequestRow>(core, { name: 'requests', seed: 27, keyOf: keyOfRequest })
 
-/** Keys of the requests by the sequences of their rows. A derived index: it follows the table. */
+/** Request keys by row sequence. A derived index: it follows the table. */
 export class RequestOrder {
-  /** Ascending, with gaps for requests that were removed. */
+  /** Sequences, ascending, with gaps for removed requests. */
   #seqs: Seq[] = []
   readonly #keys = new Map<Seq, string>()
 
@@ -30,7 +30,7 @@ export class RequestOrder {
     })
   }
 
-  /** Keys of the requests that were completed with rows up to this one, in the order of these rows; the first `most` of them. */
+  /** Keys of the first `most` requests completed with rows up to `seq`, in row order. */
   upTo(seq: number, most = Number.POSITIVE_INFINITY): string[] {
     const keys: string[] = []
     for (const one of this.#seqs) {

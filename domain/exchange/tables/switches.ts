@@ -1,4 +1,4 @@
-/** Rows of dead-man switches and of the relayers' nonces. */
+/** Rows of dead-man switches and of relayer nonces. */
 import { DocumentTable } from '../document-table.ts'
 import type { StateCore } from '../table.ts'
 
@@ -9,7 +9,7 @@ export interface SwitchRow {
   readonly fire_at: number
 }
 
-/** The switch of a connection is armed. The time at which it fires depends on renewals, which are not in the state. */
+/** An armed switch of a connection. Its deadline depends on renewals, which are not in the state. */
 export interface ConnectionSwitchRow {
   readonly connection_id: string
   readonly user_id: number
@@ -18,7 +18,7 @@ export interface ConnectionSwitchRow {
   readonly key_name: string | null
 }
 
-/** A switch that has fired, until every order that the account had by then is cancelled. */
+/** A fired switch. The row lives until every order that the account had at that time is cancelled. */
 export interface FiredSwitchRow {
   readonly user_id: number
   readonly fired_at: number

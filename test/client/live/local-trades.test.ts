@@ -46,7 +46,7 @@ describe('the local copy of public fills', () => {
     expect(shown(trades)).to.deep.equal(['7-1-1-0 MINED', '7-1-1-1 FAILED', '7-1-1-2 MINED'])
   })
 
-  it('when a part is removed, its fills go before those of the message come', () => {
+  it("when a part is removed, its fills are removed before the message's fills are added", () => {
     const trades = new LocalTrades(7)
     trades.apply(message('snapshot', [part(1, 'MINED', [0, 1])]))
     trades.apply(message('update', [part(1, 'RETRYING', [0])], [{ batch_id: 1, part: 1 }]))
@@ -60,7 +60,7 @@ describe('the local copy of public fills', () => {
     expect(shown(trades)).to.deep.equal(['7-2-1-0 MINED'])
   })
 
-  it('when a snapshot is full, the time of its oldest fills is named, of which others may be missing', () => {
+  it('when a snapshot is full, it names the time of its oldest fills, because other fills of that time may be missing', () => {
     const trades = new LocalTrades(7)
     const places = Array.from({ length: 99 }, (_, place) => place)
     trades.apply(message('snapshot', [part(2, 'MATCHED', places)]))
@@ -81,7 +81,7 @@ describe('the local copy of public fills', () => {
     expect(trades.fills.length).to.equal(4_001)
   })
 
-  it('when a snapshot comes, it replaces what was there', () => {
+  it('when a snapshot arrives, it replaces all stored fills', () => {
     const trades = new LocalTrades(7)
     trades.apply(message('snapshot', [part(1, 'MINED', [0])]))
     trades.apply(message('snapshot', [part(2, 'MATCHED', [0])]))

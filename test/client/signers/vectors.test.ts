@@ -42,7 +42,7 @@ const typedOf = (
 })
 
 function itSignsAllVectors(create: () => Promise<AccountSigner>): void {
-  it('when the published orders are signed, digests and signatures are the published ones', async () => {
+  it('when the published orders are signed, digests and signatures equal the published values', async () => {
     const signer = await create()
     expect(signer.address.toLowerCase()).to.equal(vectors.address)
     expect(vectors.orders).to.have.length(48)
@@ -52,7 +52,7 @@ function itSignsAllVectors(create: () => Promise<AccountSigner>): void {
     }
   })
 
-  it('when the published adjustments and forward requests are signed, digests and signatures are the published ones', async () => {
+  it('when the published adjustments and forward requests are signed, digests and signatures equal the published values', async () => {
     const signer = await create()
     const actions = [...vectors.adjustments, ...vectors.forward_requests]
     expect(actions).to.have.length(14)

@@ -92,7 +92,7 @@ describe('proRata', () => {
     )
   })
 
-  it('law 13: when an order is split into k equal ones, their total differs by less than k + 1 steps', () => {
+  it('law 13: when an order is split into k equal orders, their total differs by less than k + 1 steps', () => {
     const split = fc.tuple(
       fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 8 }),
       fc.integer({ min: 1, max: 10 }),
@@ -109,7 +109,7 @@ describe('proRata', () => {
     )
   })
 
-  it('when a step remains, it goes to the largest remainder, and of equal ones to the earliest', () => {
+  it('when a step remains, it goes to the claim with the largest remainder, or to the earliest of equal claims', () => {
     expect(proRata(claims([35, 15]), 30 as Steps)).to.deep.equal([21, 9])
     expect(proRata(claims([3, 3, 3]), 5 as Steps)).to.deep.equal([2, 2, 1])
     expect(proRata(claims([3, 3, 3], [9, 8, 7]), 5 as Steps)).to.deep.equal([1, 2, 2])

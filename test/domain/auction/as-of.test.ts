@@ -13,7 +13,7 @@ describe('nextAsOf', () => {
     expect(nextAsOf({ now: NOW, headTime: plus(-900), lastAsOf: plus(-200) })).to.equal(NOW)
   })
 
-  it('when the clock is ahead of the chain, it stays below what the chain accepts', () => {
+  it("when the clock is ahead of the chain, asOf stays below the chain's bound", () => {
     expect(nextAsOf({ now: plus(3_600_000), headTime: NOW, lastAsOf: plus(-200) })).to.equal(plus(1750))
   })
 

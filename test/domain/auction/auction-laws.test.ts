@@ -61,7 +61,7 @@ describe('laws 5 and 6', () => {
     })
   })
 
-  it('when any batch clears, demand and supply are those at the price, the smaller is the volume, the larger side is prorated', () => {
+  it('when any batch clears, it states demand and supply at the price, the smaller is the volume, and the larger side is prorated', () => {
     checkClearedBatches(({ demand, supply, volume, proration, fills }, batch) => {
       expect(Math.min(demand, supply)).to.equal(volume)
       if (demand === supply) expect(proration).to.equal(null)

@@ -114,7 +114,7 @@ describe('clear: positions', () => {
     expect(summaryOf(run({ book, held: { 1: long10 } }))).to.equal('100 x10: B10 C10; C-B 10 (B)')
   })
 
-  it('when orders compete for the position, forced orders come first, then market orders, then reduce-only ones at one price', () => {
+  it('when orders compete for the position, forced orders come first, then market orders, then reduce-only orders at one price', () => {
     const book = `
       A sell 100 x4 reserves 0 by 1
       B sell 100 x4 reduce-only by 1

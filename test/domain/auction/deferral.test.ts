@@ -68,7 +68,7 @@ describe('accounts that an auction leaves out', () => {
     ).to.deep.equal([3, 4])
   })
 
-  it('when the first account alone exceeds the bound, it takes part, and all others wait', () => {
+  it('when the first account alone exceeds the bound, it takes part, and every other account waits', () => {
     expect(
       defer(
         10,
@@ -82,7 +82,7 @@ describe('accounts that an auction leaves out', () => {
     expect(defer(10, [[1, 600]])).to.equal(null)
   })
 
-  it('when accounts have forced orders, those with the fewest changes take part within the bound, and so does the first of the others', () => {
+  it('when accounts have forced orders, the accounts with the fewest changes take part within the bound, and so does the first account without one', () => {
     const forced = new Set([7, 8, 9] as UserId[])
     expect(
       defer(
@@ -120,7 +120,7 @@ describe('accounts that an auction leaves out', () => {
     expect([[...waiting], [...excluded]]).to.deep.equal([[1, 3, 5], []])
   })
 
-  it('when accounts want more changes in every auction than fit, each takes part before those that came after it', () => {
+  it('when accounts need more changes in every auction than fit, each account takes part before later accounts', () => {
     const anyChanges = fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 60 })
     fc.assert(
       fc.property(anyChanges, fc.integer({ min: 1, max: 1000 }), (sizes, most) => {

@@ -91,7 +91,7 @@ describe('laws of a fair price', () => {
     )
   })
 
-  it('when a bid above all others has at least the matched volume, it can trade, and alone if it takes all asks', () => {
+  it('when a bid above every other bid has at least the matched volume, it can trade, and alone if it takes all asks', () => {
     fc.assert(
       fc.property(anyNumericMarket, fc.integer({ min: 1, max: 3 }), fc.boolean(), (market, off, takesAll) => {
         const before = clear(toInput(market))

@@ -60,11 +60,11 @@ function afterGap(closing: readonly (Partial<RestingOrder> & { readonly account:
 const filledOf = (matched: MatchedBatch | null) =>
   matched?.clearing.fills.filter(({ side }) => side === 'LONG').map(({ account, fill }) => [account, fill])
 
-describe('what a batch pays out of the pool', () => {
+describe('payouts of a batch from the pool', () => {
   const two = { account: 2 as UserId }
   const three = { account: 3 as UserId }
 
-  it('when the pool cannot pay all who close, the oldest orders are filled and the others wait', () => {
+  it('when the pool cannot pay every close, the oldest orders are filled and newer orders wait', () => {
     const input = afterGap([three, two])
     // 2 and 3 are worth 250 each, 1 owes 300.
     expect(input.pool).to.equal(200n * ONE)
@@ -90,7 +90,7 @@ describe('what a batch pays out of the pool', () => {
     expect(filledOf(matched)).to.deep.equal([[2, 5]])
   })
 
-  it('when the pool suffices with what the batch pays in, nothing waits', () => {
+  it("when the pool suffices with the batch's payments into it, no order waits", () => {
     expect(clearAndMatch({ ...afterGap([three]), pool: (250n * ONE) as Quote }).refused).to.deep.equal([])
     // The seller adds 100 of margin per step.
     const { refused, matched } = clearAndMatch({ ...afterGap([three], 1), pool: 0n as Quote })
@@ -102,14 +102,14 @@ describe('the balance of the pool', () => {
   const order = (seq: number): RestingOrder => resting({ seq: seq as Seq, reduceOnly: true })
   const account = (number: number): UserId => number as UserId
 
-  it('when a part pays exactly what the pool holds, nothing waits', () => {
+  it('when a part pays out exactly the pool, no order waits', () => {
     const balance = new PoolBalance(100n as Quote)
     balance.pay(account(1), 100n, [order(1)])
     balance.endPart()
     expect(balance.unpaid().size).to.equal(0)
   })
 
-  it('when an account with a closing order pays in, the others are paid without that amount', () => {
+  it('when an account with a closing order pays in, other accounts are paid without that amount', () => {
     const balance = new PoolBalance(100n as Quote)
     balance.pay(account(1), -50n, [order(1)])
     balance.pay(account(2), 120n, [order(2)])

@@ -46,7 +46,7 @@ const ended = (orderId: string): MarketRow => ({
 })
 
 describe('MarketBook', () => {
-  it('when it is loaded from orders, it contains those that can match and no others', () => {
+  it('when the book is loaded from orders, it contains exactly the orders that can match', () => {
     const open = orders('A buy 100 x10\nB buy 100 x10\nC buy 100 x10\nD buy 100 x10').all.map((one) =>
       openOrder(spec, one),
     )
@@ -79,7 +79,7 @@ describe('MarketBook', () => {
     expect(marketBook.book.size).to.equal(0)
   })
 
-  it('when an action is dropped, it returns the accounts whose matched positions were computed again', () => {
+  it('when an action is dropped, it returns the accounts with recomputed matched positions', () => {
     const marketBook = new MarketBook(roundMarket, [])
     const dropped = { action: 'update_funding', queue_no: 3, reason: 'FundingRateOutOfRange', at: 1 } as const
     marketBook.apply(1, { kind: 'action_dropped', ...dropped, rematched: [4, 7] })
@@ -103,7 +103,7 @@ describe('MarketBook', () => {
     expect(marketBook.book.size).to.equal(0)
   })
 
-  it('when a batch is voided or a part rolled back, it requests the orders of the accounts and takes what they are', () => {
+  it("when a batch is voided or a part rolled back, the book requests the accounts' orders and inserts their current state", () => {
     const { order, marketBook } = withOne()
     const { fills } = matched(order, 4, 4)
     const voided: MarketRow = {
@@ -183,7 +183,7 @@ describe('MarketBook', () => {
     expect([marketBook.book.size, marketBook.waiting.size]).to.deep.equal([0, 0])
   })
 
-  it('when orders are open and waiting, it returns both by account, and the expired ones of both', () => {
+  it('when orders are open and waiting, it returns both kinds by account, and the expired orders of both kinds', () => {
     const marketBook = new MarketBook(spec, [])
     marketBook.apply(1, { ...placedRow(open('A buy 100 x10')), alive_until: 10 })
     const waits = { order_id: '1-2', type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105 } as const
@@ -196,7 +196,7 @@ describe('MarketBook', () => {
     expect(marketBook.waiting.size).to.equal(0)
   })
 
-  it('when orders are above the highest leverage, they end, waiting ones too, up to the bound and after those that time ends', () => {
+  it('when open or waiting orders are above the highest leverage, they end, up to the bound and after expired orders', () => {
     const marketBook = new MarketBook(spec, [])
     const row = placedRow(open('A buy 100 x10'))
     const waits = { type: 'STOP_LIMIT', status: 'PENDING_TRIGGER', trigger: 105, order_id: '1-3' } as const

@@ -38,7 +38,7 @@ const bookOf = (orders: readonly WaitingOrder[]): TriggerBook => {
 const seqsOf = (orders: readonly WaitingOrder[]): number[] => orders.map(({ seq }) => seq)
 
 describe('TriggerBook', () => {
-  it('when the mark moves over any set of waiting orders, it returns the triggered ones by seq, as a full scan does', () => {
+  it('when the mark moves over any set of waiting orders, it returns the triggered orders by seq, as a full scan does', () => {
     fc.assert(
       fc.property(
         anyOrders,

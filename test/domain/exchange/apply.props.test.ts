@@ -76,7 +76,7 @@ describe('the state of the exchange', () => {
     )
   })
 
-  it('when commands are taken back, rows, books, indexes and digest are those before them', () => {
+  it('when commands are rolled back, rows, books, indexes and digest equal the state before these commands', () => {
     fc.assert(
       fc.property(anySteps, fc.nat(100), (steps, percent) => {
         const commands = commandsOf(steps)

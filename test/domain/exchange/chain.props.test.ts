@@ -195,7 +195,7 @@ describe('blocks of the chain in a state', () => {
     )
   })
 
-  it('when all blocks are rolled back, balances, keys, nonces and times are those before them', () => {
+  it('when all blocks are rolled back, balances, keys, nonces and times equal the values before these blocks', () => {
     fc.assert(
       fc.property(anyBlocks, (blocks) => {
         const state = listed()

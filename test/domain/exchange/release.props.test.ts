@@ -300,7 +300,7 @@ describe('releases', () => {
     expect([again.steps, state.heads.need(0 as MarketId).seq]).to.deep.equal([1, head + 3])
   })
 
-  it('when nonces are final, their transactions are released, but not those of actions that are pending', () => {
+  it('when nonces are final, their transactions are released, except transactions of pending actions', () => {
     const state = opened()
     const noop = (nonce: number) =>
       take(state, lane, {

@@ -93,7 +93,7 @@ const anyChange: fc.Arbitrary<Change> = fc.oneof(
 const changes = fc.array(anyChange, { maxLength: 40 })
 
 describe('the tables of a state', () => {
-  it('when changes are taken back to a mark, rows, indexes and digest are those of the mark', () => {
+  it('when changes are rolled back to a mark, rows, indexes and digest equal the state at the mark', () => {
     fc.assert(
       fc.property(changes, changes, (first, second) => {
         const tables = new Tables()

@@ -95,7 +95,7 @@ describe('the laws of a market’s turn', () => {
     for (const kind of wanted) expect([...kinds], kind).to.include(kind)
   })
 
-  it('when turns run, the pool of matched positions and the scanner equal those of a loaded checkpoint', () => {
+  it('when turns run, the matched pool and the scanner equal the pool and the scanner of a loaded checkpoint', () => {
     fc.assert(
       fc.property(anyRounds, (rounds) => {
         const market = run(rounds, () => {})

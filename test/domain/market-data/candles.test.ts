@@ -100,7 +100,7 @@ describe('candles', () => {
     )
   })
 
-  it('when a stretch up to now is read from stored rows, each minute of it is in exactly one of them', () => {
+  it('when a time span up to now is read from stored rows, each of its minutes is in exactly one row', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 10, max: 4_000_000 }).map((minute) => minute * MINUTE),

@@ -67,7 +67,7 @@ describe('fee periods', () => {
     expect(codeOf({ rates: FREE, from: at(-1), until: null })).to.equal('FROM_PAST')
   })
 
-  it('when changes are made at random, periods never overlap, rates are those of the last change, and none rises within a day', () => {
+  it('when changes are made at random, periods never overlap, the last change decides the rates, and no rate rises within a day', () => {
     const hour = fc.integer({ min: 0, max: 200 })
     const change = fc.record({
       rates: fc.option(

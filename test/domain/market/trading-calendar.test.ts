@@ -156,7 +156,7 @@ describe('domain/market/trading-calendar', () => {
     expect(at(noon, edited)).to.deep.equal([false, 0, '2026-11-24T14:30:00.000Z'])
   })
 
-  it('when an exception has hours, they replace those of the day, also on a holiday', () => {
+  it("when an exception has hours, they replace the day's regular hours, also on a holiday", () => {
     const hours = { opens: 11 * 60, closes: 14 * 60 + 20 }
     for (const date of ['2026-11-20', '2026-11-26']) {
       const edited = nyseCalendar([{ day: day(date), hours }], newYorkTime)

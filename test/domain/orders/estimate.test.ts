@@ -85,7 +85,7 @@ const ORDER = {
 }
 
 describe('estimate', () => {
-  it('when the account has orders on the other side, it fills what the auction fills with them in the book', () => {
+  it('when the account has opposite orders, the estimated fill equals the auction fill with these orders in the book', () => {
     let prevented = 0
     const oracle = price('100')
     const anyOrder = fc.record({

@@ -141,7 +141,7 @@ function filledBy(
 }
 
 describe('the steps that the levels promise up to a price', () => {
-  it('when a fresh market buy reaches that price, they are what it gets in the next auction', () => {
+  it('when a fresh market buy reaches that price, it fills exactly these steps in the next auction', () => {
     const anyBook = fc.tuple(anyBookSide('LONG'), anyBookSide('SHORT'), anyPositions)
     const anyPrice = fc.integer({ min: 101, max: 105 })
     fc.assert(
@@ -160,7 +160,7 @@ describe('the steps that the levels promise up to a price', () => {
     )
   })
 
-  it('when a fresh market sell meets the bids, they are what it gets in the next auction', () => {
+  it('when a fresh market sell meets the bids, it fills exactly these steps in the next auction', () => {
     const anySize = fc.integer({ min: 1, max: 40 })
     fc.assert(
       fc.property(

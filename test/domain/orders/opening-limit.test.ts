@@ -170,7 +170,7 @@ describe('effectiveLimit', () => {
     )
   })
 
-  it('when the oracle price falls below what a leveraged buy needs, it is the bound of that price', () => {
+  it('when the oracle price is too low for a leveraged buy, the limit is the opening bound at that oracle price', () => {
     const buy = { side: 'LONG', limit: ticks(1000), leverage: 20 } as const
     // 96 × 0.955 / 0.95 = 96.505
     expect(effectiveLimit(perpetual, { ...buy, opens: true }, price('96'))).to.equal(965)

@@ -34,7 +34,7 @@ describe('OrderChanges', () => {
     expect(changes.rows.map(({ kind }) => kind)).to.deep.equal(['reservation_changed', 'order_ended'])
   })
 
-  it('when reservations change, it sums the changes by account and leaves out those that add up to 0', () => {
+  it('when reservations change, it sums the changes by account and omits accounts with a sum of 0', () => {
     const changes = new OrderChanges(before)
     changes.put(leaveBook(changes.get(1 as Seq), 'EXPIRED', AT))
     changes.put(leaveBook(changes.get(3 as Seq), 'EXPIRED', AT))
@@ -43,7 +43,7 @@ describe('OrderChanges', () => {
     expect([...changes.reservedDeltas()]).to.deep.equal([[1, -(at(1).reserved + at(3).reserved)]])
   })
 
-  it('when any orders change, the deltas equal the withheld amounts after less those before', () => {
+  it('when any orders change, each delta equals the withheld amount after the change less the amount before', () => {
     const anyChange = fc.record({
       seq: fc.constantFrom(1, 2, 3),
       reserved: fc.bigInt({ min: 0n, max: 1_000n }),

@@ -53,7 +53,7 @@ describe('recomputeReservations', () => {
     expect(cancelled(weigh(three, { free: 0n }))).to.deep.equal([3, 2, 1])
   })
 
-  it('when the budget is computed, amounts reserved for these orders count as free and those for other orders do not', () => {
+  it('when the budget is computed, amounts reserved for these orders count as free, unlike amounts for other orders', () => {
     const before = perStep(100) * 25n
     expect(cancelled(weigh(three, { free: perStep(100) * 30n, before }))).to.deep.equal([])
     expect(cancelled(weigh(three, { free: perStep(100) * 30n, before, elsewhere: 1n }))).to.deep.equal([3])

@@ -79,7 +79,7 @@ describe('maximumOf', () => {
     )
   })
 
-  it('when margin binds, it is what the balance covers plus what the position allows to close', () => {
+  it('when margin binds, the maximum is the steps that the balance covers plus the closing steps', () => {
     let bound = 0
     fc.assert(
       fc.property(anyAdmission, ({ order, facts }) => {

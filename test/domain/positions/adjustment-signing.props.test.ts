@@ -130,7 +130,7 @@ function movedBy(input: SigningInput, asOf: Millis, oracle: Price): bigint | nul
 }
 
 describe('the decision on signing an adjustment, over random states', () => {
-  it('when it signs, the contract accepts it with what the account has, in time, on the newest report', () => {
+  it("when the keeper signs an adjustment, the contract accepts it with the account's funds, in time, on the newest report", () => {
     const signed: string[] = []
     each((input, decision) => {
       if (decision.kind !== 'sign') return
@@ -156,7 +156,7 @@ describe('the decision on signing an adjustment, over random states', () => {
     })
   })
 
-  it('when it waits, the same state without what it waits for is signed or aborted by a rule', () => {
+  it('when the keeper waits, the same state without the cause of the wait is signed or aborted by a rule', () => {
     each((input, decision) => {
       if (decision.kind !== 'wait') return
       const report = { price: wei(100) as bigint as Price, observedAt: NOW, signatures: '0x' as const }

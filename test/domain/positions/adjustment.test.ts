@@ -103,14 +103,14 @@ describe('adjustMargin', () => {
     expect(movedOf(adjustMargin(perpetual, position, margin(-quote('10')), at('100')))).to.equal(-quote('10'))
   })
 
-  it('when the amount is one wei above what is removable, it refuses', () => {
+  it('when the amount is one wei above the removable margin, it refuses', () => {
     const maxRemovable = quote('10')
     const received = maxRemovable + 1n
     const verdict = adjustMargin(perpetual, position, margin(-received), at('100'))
     expect(refusalOf(verdict)).to.deep.equal({ code: 'ABOVE_REMOVABLE', maxRemovable, received })
   })
 
-  it('when the mode is up_to, it removes what is removable if that reaches the minimum', () => {
+  it('when the mode is up_to, it removes the removable margin if this reaches the minimum', () => {
     const much = quote('500')
     expect(movedOf(adjustMargin(perpetual, position, upTo(-much), at('100')))).to.equal(-quote('10'))
     expect(movedOf(adjustMargin(perpetual, position, upTo(-3n), at('100')))).to.equal(-3n)
@@ -226,7 +226,7 @@ describe('adjustLeverage', () => {
     expect(verdict.ok && verdict.value).to.deep.equal({ position: { ...FLAT, leverage: 7 }, moved: 0n })
   })
 
-  it('when the position can be liquidated, it moves what restores it', () => {
+  it('when the position can be liquidated, it moves the margin that restores IMR', () => {
     const underMargined = held(1000, '100', '1', 20)
     expect(movedOf(adjustLeverage(perpetual, underMargined, to(20), at('100')))).to.equal(quote('4'))
   })

@@ -44,7 +44,7 @@ describe('applyFill', () => {
     expect(freeDelta).to.equal(quote('19.945'))
   })
 
-  it('when a close returns less than its fee, the fee is capped at what it returns', () => {
+  it('when a close returns less than its fee, the fee is capped at the proceeds', () => {
     const { freeDelta, fee } = mustFill(perpetual, longOne, { side: 'SHORT', price: ticks(900) })
     expect([fee, freeDelta]).to.deep.equal([0n, 0n])
     const spare = mustFill(
@@ -92,7 +92,7 @@ describe('applyFill', () => {
     ).to.equal(4)
   })
 
-  it('when funding has accrued since the last fill, a long has paid what a short has received', () => {
+  it('when funding has accrued since the last fill, a long has paid the amount that a short has received', () => {
     const paid = index(10n ** 15n)
     expect(marginOf(longOne, paid)).to.equal(quote('9'))
     expect(marginOf(shortOne, paid)).to.equal(quote('11'))

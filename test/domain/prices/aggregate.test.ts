@@ -56,7 +56,7 @@ describe('aggregate', () => {
     ['missing because of an error page', silent('liar', 'NOT_JSON'), 'NO_READING'],
   ]
   for (const [what, liar, reason] of cases) {
-    it(`when the reading of one source is ${what}, it is dropped as ${reason} and the price is that of the others`, () => {
+    it(`when the reading of one source is ${what}, it is dropped as ${reason} and the price is the median of the other readings`, () => {
       const result = aggregate([answer('a', '100'), liar, answer('b', '100')], RULES, NOW)
       expect(result.value).to.equal(e18('100'))
       expect(result.readings.map(({ dropped }) => dropped)).to.deep.equal([null, reason, null])
@@ -97,7 +97,7 @@ describe('aggregate', () => {
     expect(statusOf('SOURCES_DISAGREE')).to.equal('halted')
   })
 
-  it('when the agreeing readings are no majority of the usable ones, there is no price', () => {
+  it('when the agreeing readings are no majority of the usable readings, there is no price', () => {
     const rules = { ...RULES, minimum: 1 }
     const readings = [answer('a', '90'), answer('b', '100'), answer('c', '110')]
     expect(aggregate(readings, rules, NOW).reason).to.equal('SOURCES_DISAGREE')
@@ -170,7 +170,7 @@ const named = (readings: readonly Reading[], prefix: string): SourceAnswer[] =>
   readings.map((reading, at) => ({ source: `${prefix}${at}`, reading, fault: null }))
 
 describe('the laws of aggregate', () => {
-  it('when fewer than half of the usable readings are wrong, a price lies within the range of the right ones', () => {
+  it('when fewer than half of the usable readings are wrong, a price lies within the range of the right readings', () => {
     const run = fc
       .integer({ min: 1, max: 6 })
       .chain((honest) =>
@@ -192,7 +192,7 @@ describe('the laws of aggregate', () => {
     )
   })
 
-  it('when the order of the sources changes, neither the price nor what is dropped changes', () => {
+  it('when the order of the sources changes, neither the price nor the dropped readings change', () => {
     const shuffled = answers(anyPrice, anyAge, { maxLength: 7 }).chain((readings) => {
       const one = named(readings, 's')
       return fc.tuple(fc.constant(one), fc.shuffledSubarray(one, { minLength: one.length }))
@@ -209,7 +209,7 @@ describe('the laws of aggregate', () => {
     )
   })
 
-  it('when one source follows its own readings, the times of those that count never decrease', () => {
+  it('when one source follows its own readings, the times of its counted readings never decrease', () => {
     fc.assert(
       fc.property(answers(honestPrice, anyAge, { minLength: 1, maxLength: 30 }), (readings) => {
         let previous: Reading | null = null
@@ -239,7 +239,7 @@ describe('aggregate, with bounds per source that are wider than the spread', () 
     return { ...result, dropped: result.readings.map(({ dropped }) => dropped) }
   }
 
-  it('when one source alone makes the spread too wide, it is dropped, and the others have a value', () => {
+  it('when one source alone makes the spread too wide, it is dropped, and the other sources yield a value', () => {
     const { value, dropped } = judge('100', '100.1', '102.05')
     expect(value).to.equal(e18('100.1'))
     expect(dropped).to.deep.equal([null, null, 'OUTLIER'])

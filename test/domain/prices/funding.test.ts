@@ -84,7 +84,7 @@ describe('accrue', () => {
     )
   })
 
-  it('when any positions are open, longs pay what shorts receive, to the wei', () => {
+  it('when any positions are open, longs pay exactly the amount that shorts receive, to the wei', () => {
     const anySizes = fc.array(fc.integer({ min: -(2 ** 40), max: 2 ** 40 }), { minLength: 1, maxLength: 20 })
     fc.assert(
       fc.property(anySizes, anyIndex, anyRunning, (sizes, before, running) => {

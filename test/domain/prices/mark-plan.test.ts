@@ -99,7 +99,7 @@ const anyMark = fc
   )
 
 describe('planMark', () => {
-  it('when any mark triggers orders, reservations are exact, affordable, and those of an acceptance at the new seqs', () => {
+  it('when any mark triggers orders, reservations are exact, affordable, and equal to an acceptance at the new seqs', () => {
     const seen = { triggered: 0, ended: 0, reserved: 0, short: 0 }
     fc.assert(
       fc.property(anyMark, ({ before, hits, plan, after, input }) => {
@@ -141,7 +141,7 @@ describe('planMark', () => {
     expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).to.be.greaterThan(5)
   })
 
-  it('when any mark reaches orders, each has one trigger row, by seq of acceptance, whose sequence is its new seq', () => {
+  it("when any mark reaches orders, each has one trigger row, by acceptance seq, and the row's sequence is its new seq", () => {
     fc.assert(
       fc.property(anyMark, ({ hits, plan, after }) => {
         expect(plan.rows[0]?.kind).to.equal('prices_updated')

@@ -26,7 +26,7 @@ const ORACLE = price('100')
 const quoteAt = (limit: number, count: number) => ({ limit: ticks(limit), steps: steps(count) })
 
 describe('the impact price', () => {
-  it('when a market is listed, its impact notional is what 500 USDM open at IMR, at least the smallest order', () => {
+  it('when a market is listed, its impact notional is the notional that 500 USDM open at IMR, at least the smallest order', () => {
     expect(impactNotional(perpetual, ORACLE, null)).to.equal((500n * ONE * ONE) / e18('0.045'))
     const coarse = { ...perpetual, minQuantity: steps(1_000_000) }
     expect(impactNotional(coarse, ORACLE, null)).to.equal(e18('100000'))

@@ -31,7 +31,7 @@ describe('the closing order of the backstop', () => {
     expect(orderOf(-5_000, [level(1001, 20_000)])).to.deep.equal({ side: 'LONG', limit: 1005, steps: 500 })
   })
 
-  it('when the book is thin, it takes a quarter of what lies within the bound', () => {
+  it('when the book is thin, the order takes a quarter of the quantity within the bound', () => {
     expect(orderOf(5_000, [level(996, 800), level(994, 100_000)])).to.include({ limit: 995, steps: 200 })
   })
 

@@ -87,7 +87,7 @@ describe('closeAgainst', () => {
     })
   })
 
-  it('when fewer steps are requested than available, it closes only those', () => {
+  it('when fewer steps are requested than available, it closes only the requested steps', () => {
     expect(closeAgainst(perpetual, bankrupt, winner, steps(100), NONE, at)?.steps).to.equal(100)
   })
 

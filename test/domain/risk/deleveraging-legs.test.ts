@@ -45,7 +45,7 @@ const bankrupt = (size: number): LegTerms => ({
 })
 
 describe('byRank', () => {
-  it('when any positions are ranked, they come in the order of the contract, without those that do not qualify', () => {
+  it("when any positions are ranked, only qualifying positions are returned, in the contract's order", () => {
     fc.assert(
       fc.property(anyMarketCase(30), ({ spec, positions, index, oracle }) => {
         const opposite = positions.map((position, at) => ({

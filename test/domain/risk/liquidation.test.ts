@@ -112,7 +112,7 @@ describe('inherit', () => {
     expect(verdict.ok && verdict.value.freeDelta).to.equal(0n)
   })
 
-  it('when the positions cancel out, it pays out the remaining margin, or collects what is missing', () => {
+  it('when the positions cancel out, it pays out the remaining margin, or collects the missing margin', () => {
     const verdict = inheritWith(rich(held(-1000, '2')))
     expect(verdict).to.deep.equal({
       ok: true,

@@ -28,7 +28,7 @@ describe('reconcile: funding update', () => {
     { actionId: 9, rate: 5n, validUntil: 2_000, ...change } as unknown as FundingUpdated,
   ]
 
-  it('when the receipt contains what was sent, it accepts', () => {
+  it('when the receipt matches the expectation, it is accepted', () => {
     expect(judge({ fundingUpdated: updated() }, expected)).to.equal(null)
     expect(judge({ fundingUpdated: updated() }, { ...expected, actionId: null })).to.equal(null)
   })
@@ -59,7 +59,7 @@ describe('reconcile: finalization', () => {
     { actionId: 9, how: 'finalized', price: 7n, ...change } as unknown as MarketEnded,
   ]
 
-  it('when the receipt contains what was sent, it accepts', () => {
+  it('when the receipt matches the expectation, it is accepted', () => {
     expect(judge({ ended: ended() }, expected)).to.equal(null)
   })
 

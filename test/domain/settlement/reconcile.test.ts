@@ -59,7 +59,7 @@ const part: PartExpectation = {
 const withFills = (...fills: SettledFill[]) => ({ settled: settled({ fills }) })
 
 describe('reconcile: batch', () => {
-  it('when the receipt contains what was sent, it accepts', () => {
+  it('when the receipt matches the expectation, it is accepted', () => {
     expect(judge({ settled: settled() }, part)).to.equal(null)
     expect(judge({ settled: settled() }, { ...part, actionId: null })).to.equal(null)
   })
@@ -205,7 +205,7 @@ describe('reconcile: inheritance by the backstop', () => {
     { actionId: 9, account: '0xa', backstop: '0xf', reason: 'CAP_EXCEEDED', needed: 2n, available: 1n },
   ] as unknown as ReceiptEvents['inheritanceFailed']
 
-  it('when the receipt contains what was sent, it accepts', () => {
+  it('when the receipt matches the expectation, it is accepted', () => {
     expect(judge({ inherited: [inherited()] }, expected)).to.equal(null)
   })
 
@@ -260,7 +260,7 @@ describe('reconcile: deleveraging', () => {
   const found = (of: PositionsDeleveraged, change: Partial<ReceiptEvents> = {}) =>
     kind({ deleveraged: [of], ...change }, expected)
 
-  it('when the receipt contains what was sent, it accepts', () => {
+  it('when the receipt matches the expectation, it is accepted', () => {
     expect(found(event(['0xb', 5], ['0xc', 3]))).to.equal(undefined)
     expect(found(event(['0xb', 5], ['0xc', 3], ['0xd', 0]))).to.equal(undefined)
   })

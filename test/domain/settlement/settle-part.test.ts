@@ -221,7 +221,7 @@ describe('settlePart', () => {
     const before = { ...state([sold, order(BOB)], [stored, waiting(order(BOB))]), leaving: [left] }
     const fills = [fill(ALICE, 10), fill(BOB, 10)]
 
-    it('it ends those that left the book with that fill, and a rollback returns them to that state', () => {
+    it('it ends the orders that left the book with that fill, and a rollback returns these orders to that state', () => {
       const { row, orders } = settle(before, fills)
       const ended = orders.find(({ orderId }) => orderId === '1-left') as SettlingOrder
       expect(ended).to.include({ status: 'CANCELLED', statusReason: 'POSITION_CLOSED' })

@@ -1,4 +1,4 @@
-/** Facts of the bank, of session keys and of the forwarder: rows of the accounts' journal. */
+/** Decides facts of the bank, session keys and the forwarder; they become accounts rows. */
 import type {
   BankPauseFact,
   ForwardRequestExecutedFact,
@@ -90,7 +90,7 @@ export function updateSessionKey(
   })
 }
 
-/** Orders end when their signer may no longer sign. */
+/** Changes a key, and ends orders whose signer may no longer sign. */
 export function changeKey(draft: Draft, row: SessionKeyChanged): void {
   draft.write(ACCOUNTS, row)
   if (row.after === null || row.after.revoked_at !== null) cancelSignedBy(draft, row, row.at as Millis)
@@ -102,7 +102,9 @@ export const changeRelay = (draft: Draft, operation: RelayRow, change: RelayChan
   draft.write(ACCOUNTS, relayRow({ ...operation, ...change }))
 }
 
-/** The events of the call precede this one in its transaction, so their effects are in the state. */
+/**
+ * The events of the inner call precede this event in its transaction, so the state includes their effects.
+ */
 export function executeForward(context: FactContext, fact: ForwardRequestExecutedFact, log: Log): void {
   const { draft } = context
   const { signer, nonce, success } = fact
@@ -110,7 +112,7 @@ export function executeForward(context: FactContext, fact: ForwardRequestExecute
   const before = draft.state.forwarderNonces.get(signer)?.next_nonce ?? 0
   for (const operation of draft.state.relayIndex.withNonce(signer, nonce)) {
     const end = endOf(draft.state, operation, success)
-    // An operation that has failed stays failed, unless the chain has done after all what it requested.
+    // A failed operation stays failed, unless the chain has reached the requested state after all.
     if (end !== null && !isOpenRelay(operation.status)) continue
     changeRelay(draft, operation, endedRelay(mined, end))
   }
@@ -125,7 +127,7 @@ export function executeForward(context: FactContext, fact: ForwardRequestExecute
   })
 }
 
-/** Null if the chain's state is the requested one. */
+/** Failure of the operation; null if the chain's state matches the request. */
 function endOf(state: ExchangeState, operation: RelayRow, success: boolean): RelayEnd | null {
   const minimum = operation.minimum === null ? null : BigInt(operation.minimum)
   const effect = relayEffectOf({ ...operation, minimum })

@@ -1,4 +1,7 @@
-/** Adjustment attempts on their way to the chain: signed, sent, or ended because they will not be mined. Blocks end the others. */
+/**
+ * Adjustment attempts on their way to the chain: signed, sent, or ended because they will not be mined.
+ * Blocks end executed attempts.
+ */
 import { isInFlight } from '../../../positions/adjustment-attempt.ts'
 import type { FailureKind } from '../../../settlement/receipt.ts'
 import type { MarketId, Millis, Quote } from '../../../units.ts'
@@ -9,17 +12,17 @@ import type { AttemptRow } from '../../tables/chain.ts'
 import { changeAttempt } from './adjustments.ts'
 import { signFirst } from './signatures.ts'
 
-/** A transaction of an attempt, whose bytes a worker has stored. */
+/** A transaction of an attempt; a worker has stored its bytes. */
 export interface SignedAttempt {
   readonly adjustmentId: string
   readonly nonce: number
   readonly hash: string
   readonly asOf: Millis
-  /** The most that the signed report allows to remove; null if the attempt removes nothing. */
+  /** Maximum removal at the signed report; null if the attempt removes nothing. */
   readonly maxRemovable: Quote | null
 }
 
-/** Attempts of one market are signed by the relayer, each with a nonce that is reserved for it. */
+/** Attempts of one market that the relayer signed, each with a nonce reserved for it. */
 export interface AdjustmentsSigned {
   readonly kind: 'adjustments_signed'
   readonly marketId: MarketId
@@ -39,7 +42,9 @@ export interface FailAdjustment {
   readonly kind: 'fail_adjustment'
   readonly marketId: MarketId
   readonly adjustmentId: string
-  /** The status on which the worker decided: an attempt that was signed since does not fail for lack of a signature. */
+  /**
+   * Status on which the worker decided: an attempt signed since then must not fail for a missing signature.
+   */
   readonly seen: 'PREPARED' | 'SIGNED' | 'SUBMITTED'
   readonly status: 'ABORTED' | 'RECEIPT_RECONCILIATION_FAILED'
   readonly failure: FailureKind | null
@@ -50,7 +55,7 @@ export type AdjustmentLaneCommand = AdjustmentsSigned | AdjustmentsSubmitted | F
 
 export type AdjustmentLaneAnswer =
   | { readonly kind: 'done' }
-  /** Hashes of the command that may be sent: of attempts that waited for them. */
+  /** Hashes of attempts that waited for a signature; these transactions may be sent. */
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
 
 export function decideAdjustmentLane(
@@ -73,7 +78,7 @@ function noteSigned(draft: Draft, inputs: Inputs, command: AdjustmentsSigned): A
   return { kind: 'hashes', hashes: accepted.map(({ hash }) => hash) }
 }
 
-/** Whether the transaction may be sent. The repetition of a signature that was accepted has no row. */
+/** Whether the transaction may be sent. Repeating an accepted signature writes no row. */
 function sign(
   draft: Draft,
   inputs: Inputs,

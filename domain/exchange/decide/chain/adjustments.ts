@@ -1,4 +1,6 @@
-/** Ends adjustment attempts with the block that executes them, and reopens them if it leaves the chain. */
+/**
+ * Ends adjustment attempts with the block that executes them, and reopens them if the block leaves the chain.
+ */
 import type { LoggedFact, PositionAdjustedFact } from '../../../chain/facts.ts'
 import type { LogUndecodable } from '../../../journal/chain-rows.ts'
 import type { PositionsMoved } from '../../../journal/journal-row.ts'
@@ -36,7 +38,7 @@ export function changeAttempt(draft: Draft, attempt: AttemptRow, change: Attempt
   draft.write(attempt.market_id as MarketId, row)
 }
 
-/** Sent with this transaction, or with the same nonce by another operator. */
+/** The attempt sent with this transaction, or with the same nonce by another operator. */
 function executedAttempt(
   state: ExchangeState,
   { spec: { marketId }, event }: PositionAdjustedFact,
@@ -52,7 +54,11 @@ function executedAttempt(
     .at(0)
 }
 
-/** `found`: the first mismatch of its events; undefined if no attempt is known. `after`: writes the end behind the row of the move. */
+/**
+ * Ends the attempt behind an adjustment event.
+ * `found`: first mismatch of the attempt's events; undefined if no attempt is known. `after`: writes the
+ * attempt's end, once the caller has written the position move.
+ */
 export function endAdjustment(
   context: FactContext,
   fact: PositionAdjustedFact,
@@ -83,7 +89,9 @@ export function endAdjustment(
   }
 }
 
-/** A log of the attempt's transaction cannot be decoded. False if the transaction is of no attempt. */
+/**
+ * A log of the attempt's transaction cannot be decoded. Returns false if the transaction belongs to no attempt.
+ */
 export function failUndecodable(
   context: FactContext,
   { marketId, txHash }: { readonly marketId: MarketId; readonly txHash: string },
@@ -96,7 +104,7 @@ export function failUndecodable(
   return true
 }
 
-/** The block of the adjustment has left the chain: the same transaction is sent again. */
+/** The adjustment's block left the chain; the same transaction is sent again. */
 export function reopenAdjusted(draft: Draft, marketId: MarketId, row: PositionsMoved): void {
   const own = row.account === undefined ? [] : draft.state.attemptIndex.of(marketId, row.account)
   const executed = own.find(
@@ -106,7 +114,7 @@ export function reopenAdjusted(draft: Draft, marketId: MarketId, row: PositionsM
   reopen(draft, executed ?? draft.state.attemptIndex.sentWith(marketId, row.tx_hash), row.at)
 }
 
-/** As `reopenAdjusted`, of an attempt that ended with a log that cannot be decoded. */
+/** As `reopenAdjusted`, for an attempt that ended with an undecodable log. */
 export function reopenFailed(draft: Draft, { market_id, tx_hash }: LogUndecodable, at: number): void {
   reopen(draft, draft.state.attemptIndex.sentWith(market_id, tx_hash), at)
 }

@@ -1,4 +1,4 @@
-/** One fact of a block: each kind goes to the function of its subject. */
+/** Applies one fact of a block: each kind goes to the function of its subject. */
 import { isSingleFact, moves, type PositionMoveFact, type SingleFact } from '../../../chain/fact-accounts.ts'
 import type { LoggedFact, PartMined, UndecodableLog } from '../../../chain/facts.ts'
 import { NO_EVENTS } from '../../../settlement/receipt.ts'
@@ -12,7 +12,7 @@ import { applySingle, movePositions } from './moves.ts'
 import { settleMinedPart } from './parts.ts'
 import { changeBackstop, changeEnding, changeTerms, fixHaircut, isBackstopChange } from './terms.ts'
 
-/** Null once it is applied; else nothing of it is. */
+/** Null once the fact is applied; otherwise the fact has had no effect yet. */
 export function applyFact(context: FactContext, { fact, log }: LoggedFact): WantedPositions | null {
   if (fact.kind === 'part_mined') return settleMinedPart(context, fact, log)
   if (moves(fact)) return movePositions(context, fact, log)

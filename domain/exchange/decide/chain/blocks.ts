@@ -1,4 +1,6 @@
-/** Blocks: begun, applied fact by fact in slices, completed, confirmed, and taken back if they leave the chain. */
+/**
+ * Decides block commands: begin, apply facts in slices, complete, confirm, and roll back a block that leaves the chain.
+ */
 import { accountsOf, accountsOfAll } from '../../../chain/fact-accounts.ts'
 import type { LoggedFact } from '../../../chain/facts.ts'
 import type { Millis } from '../../../units.ts'
@@ -13,13 +15,13 @@ import type { FactContext, FoundMismatch, ReadPosition, WantedPositions } from '
 import { rollBackFact } from './roll-back.ts'
 
 export interface ChainRules {
-  /** Blocks on top of a block that confirm it. */
+  /** Number of blocks on top of a block that confirm it. */
   readonly confirmations: number
-  /** Blocks below the newest one that can be rolled back. At least the confirmations. */
+  /** Number of newest blocks that can be rolled back; at least `confirmations`. */
   readonly depth: number
-  /** Most accounts that the facts of one slice change, unless a single fact changes more. */
+  /** Maximum accounts that the facts of one slice change, unless a single fact changes more. */
   readonly sliceAccounts: number
-  /** Least time between two empty blocks that are recorded. */
+  /** Minimum time between two recorded empty blocks. */
   readonly emptyBlocksMs: number
 }
 
@@ -32,23 +34,23 @@ export interface BlockCommand {
     /** Unix seconds. */
     readonly timestamp: number
   }
-  /** Every block from here up to this one is empty. */
+  /** First block of the empty run that ends before this block. */
   readonly from: number
   /** All facts of the block, by log index. */
   readonly facts: readonly LoggedFact[]
-  /** Mismatches without a fact: actions that succeeded without an event. */
+  /** Mismatches without a fact: actions that succeeded but emitted no event. */
   readonly silent: readonly FoundMismatch[]
   readonly positions: readonly ReadPosition[]
   readonly gasUsed: ReadonlyMap<string, number>
 }
 
-/** `above`: the newest recorded block that is on the chain. Blocks above it have left the chain. */
+/** `above`: newest recorded block that is still on the chain. Later blocks have left the chain. */
 export interface RollBackCommand {
   readonly kind: 'roll_back'
   readonly above: number
 }
 
-/** The node's head. */
+/** Head of the node. */
 export interface ConfirmCommand {
   readonly kind: 'confirm_blocks'
   readonly number: number
@@ -60,11 +62,14 @@ export type ChainCommand = BlockCommand | RollBackCommand | ConfirmCommand
 
 export type ChainAnswer =
   | { readonly kind: 'done' | 'in_progress'; readonly nextBlock: number }
-  /** An empty block for which no row is written: the next block states that it was empty. */
+  /** An empty block without a row; the next recorded block states that this block was empty. */
   | { readonly kind: 'skipped'; readonly nextBlock: number }
-  /** Another block is next: this one is recorded already, or blocks between are missing. */
+  /** Another block is expected: this block is recorded already, or earlier blocks are missing. */
   | { readonly kind: 'not_next'; readonly nextBlock: number }
-  /** The block does not follow the newest recorded one, or facts of a block that has left the chain are still to be taken back. */
+  /**
+   * The block does not follow the newest recorded block, or facts of a block that left the chain are not
+   * rolled back yet.
+   */
   | { readonly kind: 'fork'; readonly tip: number }
   | ({ readonly kind: 'positions_needed' } & WantedPositions)
   | { readonly kind: 'fork_too_deep'; readonly keptFrom: number }
@@ -73,14 +78,14 @@ type Step = ChainAnswer | Continued<ChainAnswer, ChainCommand>
 
 const positionOf = (state: ExchangeState): ChainPosition | undefined => state.chain.get(POSITION)
 
-/** The newest block that the state has. */
+/** Newest block of the state. */
 export function tipOf(state: ExchangeState): BlockRow | null {
   let tip: BlockRow | null = null
   for (const block of state.blocks.rows()) if (tip === null || block.number > tip.number) tip = block
   return tip
 }
 
-/** Nothing is admitted while the state is on a chain that has been left. */
+/** Nothing is admitted while the state is on an abandoned chain. */
 export const isChainHalted = (state: ExchangeState): boolean =>
   (positionOf(state)?.forked_at ?? null) !== null
 
@@ -113,7 +118,7 @@ function applyBlock(rules: ChainRules, draft: Draft, inputs: Inputs, command: Bl
   return applySlice(rules, draft, inputs, command)
 }
 
-/** Null if the block is the next one. */
+/** Refusal of the block; null if it is the expected block. */
 function refusalOf(
   state: ExchangeState,
   tip: BlockRow | null,
@@ -152,7 +157,7 @@ function applySlice(rules: ChainRules, draft: Draft, inputs: Inputs, command: Bl
     const isFull = at > 0 && accounts > rules.sliceAccounts
     const wanted = isFull ? null : applyFact(context, fact)
     if (!isFull && wanted === null) continue
-    // Nothing of this fact is applied.
+    // Nothing of this fact is applied yet.
     draft.write(CHAIN, { kind: 'block_advanced', number, next_log: fact.log.logIndex })
     noteMismatches(draft, inputs, number, context.mismatches)
     if (wanted !== null) return { kind: 'positions_needed', ...wanted }
@@ -163,7 +168,7 @@ function applySlice(rules: ChainRules, draft: Draft, inputs: Inputs, command: Bl
   return { kind: 'done', nextBlock: number + 1 }
 }
 
-/** States the mismatches and stops their markets until an operator has resolved them. */
+/** Records the mismatches and stops their markets until an operator has resolved them. */
 function noteMismatches(
   draft: Draft,
   { now }: Inputs,
@@ -226,7 +231,7 @@ function rollBack(rules: ChainRules, draft: Draft, inputs: Inputs, command: Roll
   return { kind: 'done', nextBlock: positionOf(draft.state)?.next_block ?? above + 1 }
 }
 
-/** Behind the newest block below; blocks between are empty. */
+/** Next block after the newest recorded block below; blocks between are empty. */
 function nextBelow(state: ExchangeState, number: number, { kept_from }: ChainPosition): number {
   let next = kept_from
   for (const block of state.blocks.rows()) if (block.number < number) next = Math.max(next, block.number + 1)
@@ -235,7 +240,7 @@ function nextBelow(state: ExchangeState, number: number, { kept_from }: ChainPos
 
 // ---------------------------------------------------------------------- confirmed
 
-/** The time comes from the chain. Blocks that are forgotten are confirmed before. */
+/** The time comes from the chain. A block is confirmed before its facts are dropped. */
 function confirmBlocks(rules: ChainRules, draft: Draft, head: ConfirmCommand): Step {
   const position = positionOf(draft.state)
   const tip = tipOf(draft.state)

@@ -1,4 +1,7 @@
-/** Ends orders that the chain has cancelled, or that their account or signer can no longer back. A rollback of the block does not restore them. */
+/**
+ * Ends orders that the chain cancelled, or that their account or signer can no longer back.
+ * A rollback of the block does not restore them.
+ */
 import type { SaltsCancelled } from '../../../chain/facts.ts'
 import { closeOrders } from '../../../orders/close-orders.ts'
 import type { ClosingReason } from '../../../orders/order-state.ts'
@@ -9,16 +12,18 @@ import type { ExchangeState } from '../../state.ts'
 import type { OrderRow } from '../../tables/orders.ts'
 import { marketIds } from './read.ts'
 
-/** In the book, waiting for a trigger, or leaving with its position: other orders end by themselves. */
+/**
+ * Whether the order is in the book, waits for a trigger, or leaves with its position. Other orders already end.
+ */
 const isCancellable = ({ forced, closingReason, status }: OrderRow): boolean =>
   !forced &&
   (closingReason === null || (closingReason === 'POSITION_CLOSED' && status !== 'CANCEL_PENDING_FINALIZE'))
 
-/** By market and place in the book. */
+/** Cancellable orders, by market and seq. */
 const cancellable = (state: ExchangeState, account: UserId, markets: readonly MarketId[]): OrderRow[] =>
   markets.flatMap((marketId) => state.orderIndex.liveOf(marketId, account)).filter(isCancellable)
 
-/** An account without a user has no orders. */
+/** Cancels orders by salt. An account without a user has no orders. */
 export function cancelSalts(draft: Draft, { spec, maker, salts }: SaltsCancelled, at: Millis): void {
   const { state } = draft
   const account = state.userIds.get(maker)
@@ -28,7 +33,9 @@ export function cancelSalts(draft: Draft, { spec, maker, salts }: SaltsCancelled
   cancel(draft, cancellable(state, account, [spec.marketId]).filter(isNamed), 'USER_CANCELLED', at)
 }
 
-/** After a withdrawal request: the newest orders of all markets that the remaining free balance does not cover. */
+/**
+ * Cancels the newest orders, over all markets, that the free balance no longer covers after a withdrawal request.
+ */
 export function cancelUncovered(draft: Draft, account: UserId, at: Millis): void {
   const { state } = draft
   const { free, reserved } = state.accounts.need(account)
@@ -45,7 +52,7 @@ export function cancelUncovered(draft: Draft, account: UserId, at: Millis): void
   cancel(draft, orders, 'INSUFFICIENT_MARGIN', at)
 }
 
-/** Every live order that the key has signed for the owner, in every market. */
+/** Every live order that the key signed for the owner, in every market. */
 export function cancelSignedBy(
   draft: Draft,
   { owner, key }: { readonly owner: string; readonly key: string },

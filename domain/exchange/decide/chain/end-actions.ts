@@ -1,4 +1,7 @@
-/** Ends the first action of a market that will not be mined as it was signed: a part voids its batch and all behind it, a single action is dropped. */
+/**
+ * Ends the first action of a market that will not be mined as signed.
+ * For a part, its batch and all later batches are voided; a single action is dropped.
+ */
 
 import { fundingAfter } from '../../../actions/queue.ts'
 import { NO_FUNDS } from '../../../auction/auction-turn.ts'
@@ -37,18 +40,18 @@ export interface RestartCommand {
   readonly kind: 'restart_queue'
   readonly spec: MarketSpec
   readonly queueNo: number
-  /** The action ends; else it is signed again, too. */
+  /** True: the action ends. False: the action is signed again, like the later actions. */
   readonly isDropped: boolean
   readonly error: string
 }
 
 export type EndAnswer =
   | { readonly kind: 'done' }
-  /** `isRestricted`: it was the second failure in a row without a culprit, so the market accepts only cancels. */
+  /** `isRestricted`: two consecutive failures had no culprit, so the market now accepts only cancels. */
   | { readonly kind: 'voided'; readonly batchIds: readonly number[]; readonly isRestricted: boolean }
-  /** Actions before it are not recorded as mined, or the action has ended. */
+  /** Earlier actions are not recorded as mined, or this action has ended. */
   | { readonly kind: 'not_first' }
-  /** Nothing can be signed again from this action on: it is to be voided. */
+  /** The actions from this one on cannot be signed again; they must be voided. */
   | { readonly kind: 'unsettleable'; readonly queueNo: number }
 
 export const decideEnd = (draft: Draft, inputs: Inputs, command: VoidCommand | RestartCommand): EndAnswer =>
@@ -90,7 +93,7 @@ function voidFrom(draft: Draft, { now: at }: Inputs, { spec, queueNo, culprit }:
   return { kind: 'voided', batchIds: batches.map(({ batchId }) => batchId), isRestricted: isSecond }
 }
 
-/** The first action counts as reverted if a transaction of it was signed: none of them can be mined any more. */
+/** The first action counts as reverted if it was ever signed: its transactions can no longer be mined. */
 const isReverted = ({ status, nonce }: ActionRow): boolean => status !== 'QUEUED' && nonce !== null
 
 function batchesOf(state: ExchangeState, marketId: MarketId, actions: readonly ActionRow[]): VoidedBatch[] {
@@ -124,7 +127,7 @@ function batchesOf(state: ExchangeState, marketId: MarketId, actions: readonly A
   })
 }
 
-/** Whether the last part before has also reverted without a culprit. */
+/** Whether the preceding part also reverted without a culprit. */
 function isAfterUnnamed(state: ExchangeState, marketId: MarketId, queueNo: number): boolean {
   let last: ActionRow | null = null
   for (const action of state.actions.rows()) {
@@ -169,7 +172,9 @@ function restart(draft: Draft, { now: at }: Inputs, command: RestartCommand): En
   return rematched === null && next !== undefined ? { kind: 'unsettleable', queueNo: next } : { kind: 'done' }
 }
 
-/** The matched positions of the queued parts on the funding without the dropped action. Null if a part can no longer settle. */
+/**
+ * Matched positions of the queued parts under funding without the dropped action. Null if a part can no longer settle.
+ */
 function rematch(
   state: ExchangeState,
   spec: MarketSpec,

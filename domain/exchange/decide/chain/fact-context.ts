@@ -1,4 +1,4 @@
-/** The context in which the facts of one block are decided. */
+/** Context in which the facts of one block are decided. */
 import type { LoggedFact } from '../../../chain/facts.ts'
 import type { Position } from '../../../positions/position.ts'
 import type { Mismatch } from '../../../settlement/receipt.ts'
@@ -6,14 +6,14 @@ import type { MinedAt } from '../../../settlement/settle-part.ts'
 import type { Address, MarketId, Millis, UserId } from '../../../units.ts'
 import type { Draft } from '../../draft.ts'
 
-/** A position as the contract had it after the block. */
+/** A position on the contract after the block. */
 export interface ReadPosition {
   readonly logIndex: number
   readonly account: Address
   readonly position: Position
 }
 
-/** The rules do not explain a fact: the positions of these accounts are to be read at the block. */
+/** The rules do not explain a fact; the positions of these accounts must be read at the block. */
 export interface WantedPositions {
   readonly logIndex: number
   readonly marketId: MarketId
@@ -33,7 +33,7 @@ export interface FactContext {
   /** All facts of the block. */
   readonly facts: readonly LoggedFact[]
   readonly positions: readonly ReadPosition[]
-  /** Gas that the exchange's own transactions of the block have used, by hash, as far as it is known. */
+  /** Gas used by the exchange's own transactions in the block, by hash, as far as known. */
   readonly gasUsed: ReadonlyMap<string, number>
   readonly mismatches: FoundMismatch[]
 }
@@ -47,11 +47,11 @@ export const minedAt = (context: FactContext, { logIndex, txHash }: LoggedFact['
   at: blockTime(context),
 })
 
-/** The account's user, which was created when the block was begun. */
+/** User of the account, created at the start of the block. */
 export const userOf = ({ draft }: Pick<FactContext, 'draft'>, account: Address): UserId =>
   draft.state.userIds.get(account) as UserId
 
-/** The positions that were read for the fact; null if one is missing. */
+/** Positions read for the fact; null if one is missing. */
 export function readPositions(
   { positions }: FactContext,
   logIndex: number,

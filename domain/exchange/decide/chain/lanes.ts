@@ -1,4 +1,7 @@
-/** A market's queue of actions on its way to the chain: numbered, signed, sent. Workers sign and send; the state has numbers, nonces and hashes. */
+/**
+ * Sends a market's queued actions to the chain: numbers, signatures, transactions.
+ * Workers sign and send; the state stores numbers, nonces and hashes.
+ */
 import type { SignableAction } from '../../../actions/action-rules.ts'
 import type { MarketId, Millis } from '../../../units.ts'
 import { CHAIN } from '../../apply.ts'
@@ -11,7 +14,10 @@ import { type ActionRow, actionKey } from '../../tables/markets.ts'
 import { partOf, signableOf } from './signable.ts'
 import { isAssigned } from './signatures.ts'
 
-/** A relayer key signs for a lane from now on; the lane may have had others. `firstNonce` is used unless a higher one has been assigned. */
+/**
+ * A relayer key signs for a lane from now on, perhaps after other keys. `firstNonce` applies unless a higher
+ * nonce has been assigned.
+ */
 export interface RegisterLane {
   readonly kind: 'register_lane'
   readonly relayer: string
@@ -20,14 +26,16 @@ export interface RegisterLane {
   readonly firstNonce: number
 }
 
-/** Nonces for transactions that are not actions of a market: adjustments, relays, the faucet, and no-ops. */
+/** Assigns nonces to transactions other than market actions: adjustments, relays, the faucet, and no-ops. */
 export interface ReserveNonces {
   readonly kind: 'reserve_nonces'
   readonly relayer: string
   readonly count: number
 }
 
-/** The next queued action with the numbers to sign it with. `latestAsOf`: a later action is too far ahead of the chain. */
+/**
+ * Requests the next queued action with its numbers for signing. `latestAsOf`: a later action is too far ahead of the chain.
+ */
 export interface NextAction {
   readonly kind: 'next_action'
   readonly marketId: MarketId
@@ -35,7 +43,10 @@ export interface NextAction {
   readonly latestAsOf: Millis
 }
 
-/** The worker has stored the bytes of a transaction. `marketId` and `queueNo`: null if it is of no action, or replaces the action's first one. */
+/**
+ * The worker stored a transaction's bytes.
+ * `marketId` and `queueNo` are null for a transaction of no action, or for a replacement of an action's first transaction.
+ */
 export interface SignedTransaction {
   readonly kind: 'signed'
   readonly marketId: MarketId | null
@@ -47,7 +58,7 @@ export interface SignedTransaction {
   readonly purpose: string
 }
 
-/** The market's action that was signed with this nonce of the key has been broadcast. */
+/** The market action signed with this nonce of the key has been broadcast. */
 export interface SubmittedAction {
   readonly kind: 'submitted'
   readonly marketId: MarketId
@@ -55,7 +66,7 @@ export interface SubmittedAction {
   readonly nonce: number
 }
 
-/** The last action id of the contract. `hasOpen`: a transaction of the lane waits for the chain. */
+/** Adopts the contract's last action id. `hasOpen`: a transaction of the lane waits for the chain. */
 export interface AdoptActionId {
   readonly kind: 'adopt_action_id'
   readonly marketId: MarketId
@@ -63,14 +74,17 @@ export interface AdoptActionId {
   readonly hasOpen: boolean
 }
 
-/** Asks which transactions with these nonces may be sent: a worker that has stored bytes may not know whether they were accepted. */
+/**
+ * Requests which transactions with these nonces may be sent.
+ * A worker with stored bytes may not know whether the exchange accepted them.
+ */
 export interface SignedHashes {
   readonly kind: 'signed_hashes'
   readonly relayer: string
   readonly nonces: readonly number[]
 }
 
-/** The worker has nothing more to do as of the market's row `version`. */
+/** The worker has no work left as of the market's row `version`. */
 export interface LaneIdle {
   readonly kind: 'idle'
   readonly marketId: MarketId
@@ -89,7 +103,7 @@ export type LaneCommand =
 
 export type LaneAnswer =
   | { readonly kind: 'done' }
-  /** The key belongs to another lane for ever: two lanes would assign its nonces twice. */
+  /** The key belongs to another lane permanently: two lanes would assign its nonces twice. */
   | { readonly kind: 'key_taken'; readonly lane: string }
   | { readonly kind: 'unknown_relayer' }
   | { readonly kind: 'nonces'; readonly first: number }
@@ -102,10 +116,10 @@ export type LaneAnswer =
       readonly asOf: Millis
       readonly action: SignableAction
     }
-  /** The hash to send: of the transaction that was signed first. */
+  /** Hash to send: the transaction that was signed first. */
   | { readonly kind: 'hash'; readonly hash: string }
   | { readonly kind: 'hashes'; readonly hashes: readonly string[] }
-  /** `replaced`: the id that the exchange had; null if it stays. */
+  /** `replaced`: previous id of the exchange; null if it was equal. */
   | { readonly kind: 'adopted'; readonly replaced: number | null }
   /** The action no longer waits for this signature. */
   | { readonly kind: 'ended' }
@@ -177,7 +191,9 @@ function nextAction(draft: Draft, { marketId, relayer, latestAsOf }: NextAction)
   return { kind: 'action', queueNo, actionId, nonce, asOf: as_of as Millis, action }
 }
 
-/** An action of a former key waits for the chain, which orders transactions of one key only. */
+/**
+ * An action signed by a former key waits for the chain. The chain orders only transactions of the same key.
+ */
 const isHandingOver = (state: ExchangeState, marketId: MarketId, relayer: string): boolean =>
   pendingActions(state, marketId).some((action) => action.status !== 'QUEUED' && action.relayer !== relayer)
 
@@ -223,7 +239,7 @@ function noteSubmitted(draft: Draft, { now }: Inputs, command: SubmittedAction):
   return { kind: 'done' }
 }
 
-/** The contract has executed actions of another operator, or a fork has taken some back. */
+/** The contract executed actions of another operator, or a fork rolled some back. */
 function adoptActionId(draft: Draft, { marketId, actionId, hasOpen }: AdoptActionId): LaneAnswer {
   const { state } = draft
   const isInFlight = pendingActions(state, marketId).some(({ action_id }) => action_id !== null)
@@ -244,7 +260,7 @@ function signedHashes(state: ExchangeState, { relayer, nonces }: SignedHashes): 
   return { kind: 'hashes', hashes }
 }
 
-/** Refused if the market has a row that the worker has not seen, or a queued action. */
+/** Refused if the market has a queued action, or a row that the worker has not seen. */
 function noteIdle(state: ExchangeState, { marketId, version }: LaneIdle): LaneAnswer {
   const head = state.heads.get(marketId)?.seq ?? 0
   const isIdle = version === head && firstQueued(state, marketId) === undefined

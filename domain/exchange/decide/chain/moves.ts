@@ -18,7 +18,7 @@ import { minedPositions, movedOrders } from './read.ts'
 
 type Log = LoggedFact['log']
 
-/** Null once it is applied. */
+/** Null once the fact is applied. */
 export function movePositions(
   context: FactContext,
   fact: PositionMoveFact,
@@ -65,13 +65,13 @@ export function movePositions(
 }
 
 interface OwnEnd {
-  /** Its first mismatch; undefined if the exchange has not sent the transaction. */
+  /** First mismatch of the fact; undefined if the exchange did not send the transaction. */
   readonly found: Mismatch | null | undefined
-  /** Writes what follows the row of the move. */
+  /** Writes rows that follow the move's row. */
   readonly after?: () => void
 }
 
-/** Ends what this exchange has sent. */
+/** Ends the attempt or action that this exchange sent. */
 function endOwn(context: FactContext, fact: PositionMoveFact, log: Log, movesPositions: boolean): OwnEnd {
   switch (fact.kind) {
     case 'position_inherited':
@@ -94,7 +94,9 @@ export function applySingle(context: FactContext, fact: SingleFact, log: Log): v
   draft.write(marketId, singleRow(fact, minedAt(context, log), mode))
 }
 
-/** An action that only had no effect is noted with it, and is no mismatch. */
+/**
+ * Marks an action as mined. An action that only had no effect is recorded with that result, and is not a mismatch.
+ */
 function mineAction({ draft }: FactContext, fact: ActionFact, movesPositions: boolean): OwnEnd {
   const { marketId } = fact.spec
   const { actionId } = fact.event

@@ -1,4 +1,4 @@
-/** Mined parts of batches. */
+/** Decides mined parts of batches. */
 import { makersOf } from '../../../chain/fact-accounts.ts'
 import type { LoggedFact, PartMined } from '../../../chain/facts.ts'
 import { FLAT } from '../../../positions/position.ts'
@@ -22,7 +22,7 @@ import type { OrderRow } from '../../tables/orders.ts'
 import { type FactContext, minedAt, readPositions, userOf, type WantedPositions } from './fact-context.ts'
 import { minedPositions, movedOrders, toSettlingOrder, toUnsettledFill, waitingFills } from './read.ts'
 
-/** Null once it is applied. */
+/** Null once the part is applied. */
 export function settleMinedPart(
   context: FactContext,
   fact: PartMined,
@@ -54,17 +54,20 @@ export function settleMinedPart(
   )
   const closing = movedOrders(state, marketId, new Map(moving), { part: settled, asOf: settled.asOf })
   const mined = minedAt(context, log)
-  // Block time counts whole seconds: a part must not be mined before its auction.
+  // Block time is in whole seconds, and a part must not be mined before its auction.
   const at = Math.max(mined.at, settled.asOf)
   draft.write(marketId, settlePart(marketId, settled, moved, { ...part, ...closing }, { ...mined, at }).row)
-  // A batch of a history that a restore has lost: the contract would refuse the next own batch with this id or a smaller one.
+  // The batch is unknown after a restore. The contract would refuse an own batch with this id or a smaller id.
   const { batchId } = settled
   if (fills.length === 0 && batchId > state.progress.need(marketId).lastBatchId)
     draft.write(marketId, { kind: 'batch_id_adopted', batch_id: batchId })
   return null
 }
 
-/** Queue number of the part if it is unsigned by the journal: a restore has lost its signature. Otherwise it would be signed again. */
+/**
+ * Queue number of the part if the journal has no signature for it, because a restore lost it. Otherwise it
+ * would be signed again.
+ */
 function queuedPart(
   state: ExchangeState,
   marketId: MarketId,
@@ -101,7 +104,7 @@ function partBefore(
   }
 }
 
-/** The orders that the part names by maker and salt, and the forced orders that wait for it. */
+/** Orders that the part names by maker and salt, and forced orders that wait for it. */
 function ordersOf(
   state: ExchangeState,
   marketId: MarketId,
@@ -125,7 +128,7 @@ function ordersOf(
   return [...orders.values()].map((order) => toSettlingOrder(state, order))
 }
 
-/** Live orders of the accounts that left the book with a position which one of the fills closed. */
+/** Live orders of the accounts that left the book because one of these fills closed their position. */
 function leavingWith(
   state: ExchangeState,
   marketId: MarketId,
@@ -141,7 +144,7 @@ function leavingWith(
     .map((order) => toSettlingOrder(state, order))
 }
 
-/** The part as the exchange has sent it; null if it has no such part. */
+/** The part as sent by the exchange; null if the exchange has no such part. */
 function expectationOf(
   state: ExchangeState,
   marketId: MarketId,
@@ -155,7 +158,7 @@ function expectationOf(
   return { kind: 'part', batchId, part, parts, price, asOf, actionId: action?.action_id ?? null, fills }
 }
 
-/** The positions after the block, which were read from the contract. */
+/** Positions after the block, read from the contract. */
 function readMovement(context: FactContext, fact: PartMined, log: LoggedFact['log']): Movement | null {
   const positions = readPositions(context, log.logIndex, [...new Set(makersOf(fact))])
   return positions === null ? null : { positions, realised: [] }

@@ -1,4 +1,4 @@
-/** Reads of a state in the terms of the rules of settlement. */
+/** Reads of a state in the types of the settlement rules. */
 
 import { acceptedSeq, isConditional } from '../../../orders/order.ts'
 import { FLAT, type Position } from '../../../positions/position.ts'
@@ -37,7 +37,7 @@ export function toSettlingOrder(state: ExchangeState, row: OrderRow): SettlingOr
   }
 }
 
-/** The orders with these ids that the state still has. */
+/** Orders with these ids that the state still has. */
 export const ordersWithIds = (state: ExchangeState, marketId: MarketId, ids: readonly string[]): OrderRow[] =>
   ids.flatMap((id) => state.orders.get(marketId, acceptedSeq(id)) ?? [])
 
@@ -81,7 +81,7 @@ export interface PartRef {
   readonly part: number
 }
 
-/** The part's fills that are not mined, in their places. */
+/** Unmined fills of the part, by index within the part. */
 export function waitingFills(
   state: ExchangeState,
   marketId: MarketId,
@@ -108,7 +108,7 @@ export function toUnsettledFill(state: ExchangeState, fill: FillRow): UnsettledF
   }
 }
 
-/** Each account's last matched fill of a live order that is not mined. The fills of `mining` are mined now. */
+/** Each account's last unmined fill of a live order. Fills in `mining` count as mined. */
 function lastUnsettled(
   state: ExchangeState,
   marketId: MarketId,
@@ -125,15 +125,16 @@ function lastUnsettled(
   return last
 }
 
-/** Reduce-only orders and the sizes that close them when a block moves positions that no batch had matched. */
+/** Reduce-only orders, and closing sizes, of a block that moves positions without a match. */
 export interface MovedOrders {
   readonly moved: ReadonlyMap<number, MovedSize>
   readonly reduceOnly: readonly SettlingOrder[]
 }
 
 /**
- * The reduce-only orders of accounts whose matched positions move with their mined ones. `after`: the new mined positions. `part`: the part that
- * moves them, if one does. `asOf`: the time of its batch, or of the action: orders accepted after it reduce the next position.
+ * Reduce-only orders of accounts with matched positions that move with their mined positions.
+ * `after`: new mined positions. `part`: the part that moves them, if any. `asOf`: time of its batch or of the
+ * action; orders accepted later reduce the account's next position.
  */
 export function movedOrders(
   state: ExchangeState,

@@ -1,4 +1,7 @@
-/** Relay operations on their way to the chain: signed, ended without execution, or queued again. Blocks end the others. */
+/**
+ * Relay operations on their way to the chain: signed, ended without execution, or queued again.
+ * Blocks end executed operations.
+ */
 import { isOpenRelay, type RelayStatus } from '../../../relays/operation.ts'
 import { failedRelay, type RelayEnd, relaying, requeuedRelay } from '../../../relays/stored-relay.ts'
 import type { Draft } from '../../draft.ts'
@@ -8,11 +11,11 @@ import type { RelayRow } from '../../tables/chain.ts'
 import { changeRelay } from './accounts.ts'
 import { signFirst } from './signatures.ts'
 
-/** An operation and the state of it on which a worker decided. */
+/** An operation in the state on which a worker decided. */
 export interface SeenRelay {
   readonly operationId: string
   readonly status: RelayStatus
-  /** The key of `relayerNonce`. */
+  /** Relayer key of `relayerNonce`. */
   readonly relayer: string | null
   readonly relayerNonce: number | null
 }
@@ -26,13 +29,13 @@ export interface RelaySigned {
   readonly hash: string
 }
 
-/** The request was not executed and never will be by the exchange. */
+/** The request was not executed, and the exchange will never execute it. */
 export interface FailRelay extends RelayEnd {
   readonly kind: 'fail_relay'
   readonly seen: SeenRelay
 }
 
-/** Nothing was executed with the relayer's nonce that the operation was signed with. */
+/** No request was executed with the relayer nonce that the operation was signed with. */
 export interface RequeueRelay {
   readonly kind: 'requeue_relay'
   readonly seen: SeenRelay
@@ -42,7 +45,7 @@ export type RelayLaneCommand = RelaySigned | FailRelay | RequeueRelay
 
 export type RelayLaneAnswer =
   | { readonly kind: 'done' }
-  /** The operation is no longer as the worker saw it. */
+  /** The operation has changed since the worker read it. */
   | { readonly kind: 'changed' }
 
 export function decideRelayLane(draft: Draft, inputs: Inputs, command: RelayLaneCommand): RelayLaneAnswer {
@@ -55,7 +58,7 @@ export function decideRelayLane(draft: Draft, inputs: Inputs, command: RelayLane
   return { kind: 'done' }
 }
 
-/** The repetition of a signature that was accepted has no row. */
+/** Repeating an accepted signature writes no row. */
 function noteSigned(draft: Draft, inputs: Inputs, command: RelaySigned): RelayLaneAnswer {
   const { operationId, relayer, nonce, hash } = command
   const operation = draft.state.relays.get(operationId)

@@ -1,4 +1,6 @@
-/** Releases what no decision needs any more: ended orders, batches, actions and requests that readers have, and final transactions. */
+/**
+ * Releases data that no decision needs any more: ended orders, batches, actions, requests and final transactions.
+ */
 import type { MarketId, Seq } from '../../../units.ts'
 import { CHAIN } from '../../apply.ts'
 import { Continued } from '../../decide.ts'
@@ -8,8 +10,9 @@ import type { ExchangeState } from '../../state.ts'
 import { marketIds } from './read.ts'
 
 /**
- * Every row of the market up to `upTo` is durable for readers, and no block that can still be rolled back has a row up to it. Market 0: the accounts,
- * whose completed requests are released.
+ * Releases ended orders up to row `upTo` of the market; market 0 releases completed requests of the accounts.
+ * The caller guarantees that readers have these rows durably, and that these rows belong only to blocks that
+ * can no longer be rolled back.
  */
 export interface ReleaseEnded {
   readonly kind: 'release_ended'
@@ -17,7 +20,7 @@ export interface ReleaseEnded {
   readonly upTo: Seq
 }
 
-/** Nonces of the relayer below `below` are used in blocks that no fork takes back. */
+/** The relayer's nonces below `below` are used in blocks that no fork can roll back. */
 export interface ReleaseTransactions {
   readonly kind: 'release_transactions'
   readonly relayer: string
@@ -30,7 +33,7 @@ export interface ReleaseAnswer {
   readonly kind: 'done' | 'in_progress'
 }
 
-/** Most orders or requests of one step, unless one row has ended more. */
+/** Maximum orders or requests of one step, unless a single row ended more. */
 export const MOST_RELEASED = 1_000
 
 export function decideRelease(
@@ -50,7 +53,7 @@ export function decideRelease(
     : { kind: 'done' }
 }
 
-/** The rows that ended orders of the market, ascending: those of one step. */
+/** Sequences of the rows that ended the market's orders, ascending, for one step. */
 const endsUpTo = (state: ExchangeState, marketId: MarketId, upTo: number): Seq[] =>
   state.ended
     .upTo(marketId, upTo, MOST_RELEASED)
@@ -59,7 +62,9 @@ const endsUpTo = (state: ExchangeState, marketId: MarketId, upTo: number): Seq[]
 const requestsUpTo = (state: ExchangeState, upTo: number): Seq[] =>
   state.requestOrder.upTo(upTo, MOST_RELEASED).map((key) => state.requests.need(key).seq)
 
-/** Transactions of actions that are neither mined nor ended stay: their hashes are still to be stated. */
+/**
+ * Transactions of actions that are neither mined nor ended stay, because their hashes may still be requested.
+ */
 function releaseTransactions(draft: Draft, { relayer, below }: ReleaseTransactions): ReleaseAnswer {
   const { state } = draft
   let first = below

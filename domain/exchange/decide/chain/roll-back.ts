@@ -1,4 +1,4 @@
-/** Takes back one fact of a block that has left the chain. The newest fact comes first. */
+/** Rolls back one fact of a block that left the chain. The newest fact comes first. */
 import type { PositionsMoved } from '../../../journal/journal-row.ts'
 import { isAdjustment } from '../../../journal/move-cause.ts'
 import { reopenedRelay } from '../../../relays/stored-relay.ts'
@@ -13,7 +13,7 @@ import { changeKey, changeRelay } from './accounts.ts'
 import { reopenAdjusted, reopenFailed } from './adjustments.ts'
 import { ordersWithIds, toSettlingOrder } from './read.ts'
 
-/** `at`: the time of its block, in milliseconds. */
+/** `at`: block time, in milliseconds. */
 export function rollBackFact(draft: Draft, { market_id, row }: FactRow, at: number): void {
   const marketId = market_id as MarketId
   switch (row.kind) {
@@ -36,7 +36,7 @@ export function rollBackFact(draft: Draft, { market_id, row }: FactRow, at: numb
       draft.write(marketId, { ...row, rollback: true })
       return
     case 'session_key_changed':
-      // Orders that the key has signed since are cancelled, unless it was registered before that block.
+      // Orders that the key signed since then are cancelled, unless the key was registered before that block.
       changeKey(draft, { ...row, rollback: true, before: row.after, after: row.before })
       return
     case 'forward_request_executed':
@@ -53,21 +53,24 @@ export function rollBackFact(draft: Draft, { market_id, row }: FactRow, at: numb
   }
 }
 
-/** The reduce-only orders are as they were before the move. */
+/** Restores the reduce-only orders to their state before the move. */
 function rolledBackMove(state: ExchangeState, marketId: MarketId, row: PositionsMoved): PositionsMoved {
   const closed = new Map(row.orders?.map((order) => [order.order_id, order]))
   const orders = ordersWithIds(state, marketId, [...closed.keys()]).flatMap((order) => {
     const settling = toSettlingOrder(state, order)
     const after = closed.get(settling.orderId)
     if (after === undefined) return []
-    // A void returns live orders to the book, but not those that the move had ended.
+    // A void returns live orders to the book, except orders that the move had ended.
     const closedBy = isVoided(state, settling.closedBy) ? null : settling.closedBy
     return [settledOrder(reopenWithPosition({ ...settling, closedBy }, after), 0n)]
   })
   return { ...row, rollback: true, orders }
 }
 
-/** A fill that closed a position is not confirmed before the block of the move, so one that the state no longer has is voided. */
+/**
+ * Whether the fill is voided.
+ * A fill that closed a position is not confirmed before the move's block, so a fill that the state no longer has is voided.
+ */
 function isVoided(state: ExchangeState, fillId: string | null): boolean {
   if (fillId === null) return false
   const [marketId, batchId, part, seq] = fillId.split('-').map(Number) as [number, number, number, number]

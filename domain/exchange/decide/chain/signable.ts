@@ -1,4 +1,4 @@
-/** The content of a queued action that a worker signs. */
+/** Content of a queued action for the worker that signs it. */
 import { type SignableAction, withoutRepeatedProof } from '../../../actions/action-rules.ts'
 import type { SignedOrder } from '../../../orders/order.ts'
 import type { OracleReport, SettlementPart } from '../../../settlement/settlement.ts'
@@ -13,7 +13,7 @@ import { type PartRef, waitingFills } from './read.ts'
 export const partOf = ({ batch_id: batchId, part }: ActionRow): PartRef | null =>
   batchId === null || part === null ? null : { batchId, part }
 
-/** Without the proof of its report if the action before it has the same one. */
+/** The signable action, without its report proof if the preceding action has the same report. */
 export function signableOf(state: ExchangeState, action: ActionRow, actionId: number): SignableAction {
   const marketId = action.market_id as MarketId
   const part = partOf(action)
@@ -84,7 +84,10 @@ function signedOrder(state: ExchangeState, order: OrderRow): SignedOrder {
   }
 }
 
-/** The report that the action with this id uses; null if it has none of the market's own feed, or if the id is not of a signed or mined action. */
+/**
+ * Report of the action with this id; null if it uses no report of the market's own feed, or if no signed or
+ * mined action has the id.
+ */
 function reportOfAction(
   state: ExchangeState,
   marketId: MarketId,

@@ -1,4 +1,4 @@
-/** A nonce is used by the first transaction that a worker has signed with it, and then by its replacements. */
+/** Uses of nonces: the first transaction signed with a nonce, and then its replacements. */
 import { CHAIN } from '../../apply.ts'
 import type { Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'
@@ -16,7 +16,9 @@ export interface FirstSignature {
 export const isAssigned = (state: ExchangeState, relayer: string, nonce: number): boolean =>
   nonce < (state.lanes.get(relayer)?.next_nonce ?? 0)
 
-/** False if another transaction, such as a no-op, was signed with the nonce before, or if the nonce is not assigned. */
+/**
+ * False if another transaction, for example a no-op, was signed with the nonce before, or if the nonce is not assigned.
+ */
 export function signFirst(draft: Draft, { now }: Inputs, signature: FirstSignature): boolean {
   const { relayer, nonce, hash, purpose } = signature
   const { state } = draft

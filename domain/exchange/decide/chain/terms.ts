@@ -1,4 +1,4 @@
-/** Facts about a market's terms, its close, its backstop, and its final price. */
+/** Decides facts about a market's terms, close, backstop and final price. */
 import type {
   BackstopChangedFact,
   EndingChangedFact,
@@ -22,7 +22,7 @@ const marketOf = (state: ExchangeState, marketId: MarketId): MarketRow => state.
 export const isBackstopChange = (fact: BackstopChangedFact | TermsChangedFact): fact is BackstopChangedFact =>
   fact.event.kind === 'backstop_changed'
 
-/** Null if nothing changes: a mode other than settling was scheduled while no close was. */
+/** Null if nothing changes: a mode other than settling was scheduled while no close was set. */
 function endingRow(
   context: FactContext,
   marketId: MarketId,
@@ -50,7 +50,7 @@ export function changeEnding(context: FactContext, fact: EndingChangedFact, log:
   if (row !== null) context.draft.write(marketId, row)
 }
 
-/** The dispute window counts from the block of the first report. */
+/** The dispute window starts with the block of the first report. */
 function reportFinalPrice(
   context: FactContext,
   marketId: MarketId,
@@ -87,7 +87,10 @@ export function changeBackstop(context: FactContext, fact: BackstopChangedFact, 
   })
 }
 
-/** The parameters of the deployment are true for as long as the contract exists: their row is never rolled back. */
+/**
+ * Changes the market's terms. The row of the deployment's parameters is never rolled back, because they hold
+ * for as long as the contract exists.
+ */
 export function changeTerms(context: FactContext, fact: TermsChangedFact, log: Log): void {
   const { draft, facts } = context
   const { spec, event } = fact

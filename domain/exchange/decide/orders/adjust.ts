@@ -1,4 +1,6 @@
-/** Accepts an adjustment of margin or leverage. From its acceptance on the account takes part in no batch and no action of the market. */
+/**
+ * Accepts an adjustment of margin or leverage. From then on the account takes part in no batch and no action of the market.
+ */
 import type { AdjustmentChanged } from '../../../journal/adjustment-row.ts'
 import type { OrderEnded, OrderEnding } from '../../../journal/journal-row.ts'
 import { leaveBook } from '../../../orders/open-order.ts'
@@ -24,7 +26,7 @@ import type { PlaceRefusal, SignerMismatch } from './command.ts'
 import { admissionInput } from './place.ts'
 import { signingKey } from './relays.ts'
 
-/** Most orders that a change of leverage cancels: the most that an account can have in a market. */
+/** Maximum orders that a leverage change cancels; an account cannot have more in a market. */
 const MOST_CANCELS = 500
 
 export interface AdjustCommand {
@@ -35,7 +37,10 @@ export interface AdjustCommand {
   readonly digest: string
   readonly nonce: number
   readonly signed: SignedAdjustment
-  /** Whether a worker of the lane is alive: an attempt keeps its account out of batches, so none is accepted that would not be executed. */
+  /**
+   * Whether a worker of the lane is alive. Without a worker no attempt is accepted, because an attempt keeps
+   * its account out of batches.
+   */
   readonly hasLane: boolean
 }
 
@@ -50,7 +55,7 @@ export type AdjustRefusal =
   | AdmissionRefusal
 
 export type AdjustAnswer =
-  /** `isNew`: false for an attempt that had been accepted before, whatever its state. */
+  /** `isNew`: false for an attempt accepted earlier, regardless of its state. */
   | {
       readonly kind: 'accepted'
       readonly adjustmentId: string

@@ -1,4 +1,4 @@
-/** Cancels all live orders of an account, in one market or in all: steps of bounded size. */
+/** Cancels all live orders of an account, in one market or in all markets, in steps of bounded size. */
 import type { Quote, Seq } from '../../../units.ts'
 import { Continued, type Decider } from '../../decide.ts'
 import type { Draft } from '../../draft.ts'
@@ -19,10 +19,12 @@ import type {
 import { commandBookmark } from './decide-orders.ts'
 import { factsOf } from './facts.ts'
 
-/** Most orders that one step of a long command ends. */
+/** Maximum orders that one step ends. */
 export const MAX_ORDERS_PER_STEP = 1_000
 
-/** Includes orders that wait for their batch to settle: the command does not change them, but they are not cancelled yet. */
+/**
+ * Decides a cancel-all. Results include orders that wait for their batch to settle: unchanged, but not cancelled yet.
+ */
 export const decideCancelAll: Decider<CancelAllCommand | CancelAllStep, OrdersAnswer, CancelAllStep> = (
   draft,
   inputs,
@@ -37,7 +39,7 @@ export const decideCancelAll: Decider<CancelAllCommand | CancelAllStep, OrdersAn
   return takeStep(draft, inputs, command.kind === 'cancel_all' ? firstStep(state, command) : command)
 }
 
-/** Fixes which orders the command cancels: those that have been accepted by now. */
+/** Fixes the orders that the command cancels: all orders accepted by now. */
 function firstStep(state: ExchangeState, command: CancelAllCommand): CancelAllStep {
   const { userId, marketId, covers } = command
   const heads = [...state.heads.rows()].sort((a, b) => a.marketId - b.marketId)
@@ -78,7 +80,7 @@ function takeStep(
 
 interface StepOrders {
   readonly facts: readonly OrderFacts[]
-  /** Markets with orders that this step does not reach. */
+  /** Markets with orders that later steps reach. */
   readonly left: readonly Bookmark[]
 }
 

@@ -44,7 +44,7 @@ export function cancel(
   return cancelEnded(state, target, terms.userId)
 }
 
-/** The order of a cancel, if the state has it. */
+/** The order to cancel, if the state has it. */
 export const sought = (
   { orderIndex }: ExchangeState,
   target: CancelTarget,
@@ -52,7 +52,7 @@ export const sought = (
 ): OrderRow | undefined =>
   'label' in target ? orderIndex.liveWithLabel(userId, target.label) : orderIndex.withHash(target.hash)
 
-/** Cancels an order of the account, or states that it ends already. */
+/** Cancels an order of the account, or states that it already ends. */
 export function cancelOwn(
   draft: Draft,
   facts: OrderFacts,
@@ -106,7 +106,7 @@ function isCancelled({ status, closingReason }: OrderRow): boolean {
   return (isEnding ? statusFor(closingReason as ClosingReason) : status) === 'CANCELLED'
 }
 
-/** A cancel of an order that the state does not have: it has ended and was released, or never existed. */
+/** A cancel of an order that the state does not have: the order was released, or never existed. */
 function cancelEnded(
   state: ExchangeState,
   { hash, ended }: { readonly hash: OrderHash; readonly ended: EndedLookup | null },
@@ -134,7 +134,7 @@ function cancelEnded(
   return refused({ code: 'ORDER_NOT_FOUND', target: { hash } })
 }
 
-/** The markets that have released orders which the look-up may have missed. */
+/** Markets with released orders that the api's search may have missed. */
 export function releasedBeyond(state: ExchangeState, ended: EndedLookup | null): LookAgain['upTo'] {
   const absent = new Map(
     (ended !== null && 'absentUpTo' in ended ? ended.absentUpTo : []).map((at) => [at.marketId, at.seq]),

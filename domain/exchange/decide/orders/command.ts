@@ -1,4 +1,7 @@
-/** Commands of traders about orders, and the answers to them. All of it is data: the api parses requests to commands, and maps answers to its own. */
+/**
+ * Trader commands about orders, and their answers.
+ * Both are plain data: the api parses requests into commands and converts answers to responses.
+ */
 import type { Json, StoredBalance } from '../../../journal/request-rows.ts'
 import type { AdmissionCode } from '../../../orders/admission.ts'
 import type { BracketRole } from '../../../orders/brackets.ts'
@@ -20,20 +23,23 @@ import type {
 import type { OrderNote, OrderRow, SignatureRow } from '../../tables/orders.ts'
 import type { RequestRow } from '../../tables/requests.ts'
 
-/** Most items of one command. */
+/** Maximum number of items per command. */
 export const MAX_ITEMS = 100
 
 // ---------------------------------------------------------------------- commands
 
-/** A signed order, as a placement or a replacement brings it. */
+/** A signed order in a placement or a replacement. */
 export interface NewOrder {
-  /** With a verified signature. */
+  /** Order with a verified signature. */
   readonly order: SignedOrder
-  /** The trader's label, which no signature covers. */
+  /** The trader's label; the signature does not cover it. */
   readonly clientOrderId: string | null
-  /** Absent: `NO_FLAGS`. */
+  /** If absent, `NO_FLAGS` apply. */
   readonly flags?: OrderFlags
-  /** The api has found no order with the salt among those that ended with rows of the market up to this one; null: it has not looked. */
+  /**
+   * The api found no ended order with this salt in market rows up to this sequence. Null: the api has not
+   * searched.
+   */
   readonly absentUpTo: Seq | null
 }
 
@@ -41,11 +47,17 @@ export interface PlaceItem extends NewOrder {
   readonly kind: 'place'
 }
 
-/** `refuse`: an order of which steps are filled or settling is not replaced. `reduce`: they count as filled steps of the new order. */
+/**
+ * `refuse`: an order with filled or settling steps is not replaced. `reduce`: these steps count as filled
+ * steps of the new order.
+ */
 export const IF_FILLED = ['refuse', 'reduce'] as const
 export type IfFilled = (typeof IF_FILLED)[number]
 
-/** Ends an order of the account and accepts another one in its place, or does neither. A new order without a label gets that of the former. */
+/**
+ * Atomically ends an order of the account and accepts another order in its place.
+ * A new order without a label inherits the label of the replaced order.
+ */
 export interface ReplaceItem extends NewOrder {
   readonly kind: 'replace'
   readonly target: CancelTarget
@@ -59,15 +71,15 @@ export interface CancelItem {
 }
 
 export type CancelTarget =
-  /** `ended`: what the api has found among the ended orders; null: it has not looked. */
+  /** `ended`: result of the api's search among ended orders; null: the api has not searched. */
   | { readonly hash: OrderHash; readonly ended: EndedLookup | null }
-  /** The live order of the account with the label. */
+  /** The account's live order with this label. */
   | { readonly label: string }
 
-/** The result of a look-up of an ended order by its hash. */
+/** Result of a search for an ended order by hash. */
 export type EndedLookup =
   | { readonly found: EndedOrder }
-  /** There is none that ended with rows up to these, by market. */
+  /** No such order ended with rows up to these sequences, by market. */
   | { readonly absentUpTo: readonly { readonly marketId: MarketId; readonly seq: Seq }[] }
 
 export interface EndedOrder {
@@ -78,13 +90,19 @@ export interface EndedOrder {
   readonly forced: boolean
 }
 
-/** An item that the api has refused; it keeps its place among the items. `refusal` is stored and returned unchanged. */
+/**
+ * An item that the api refused. It keeps its position in the list; `refusal` is stored and returned
+ * unchanged.
+ */
 export interface RefusedItem {
   readonly kind: 'refused'
   readonly refusal: Json
 }
 
-/** A placement whose order had been placed before and has ended, as the api has found. `answer` is stored and returned unchanged. */
+/**
+ * A placement of an order that the api found among the ended orders. `answer` is stored and returned
+ * unchanged.
+ */
 export interface AnsweredItem {
   readonly kind: 'answered'
   readonly answer: Json
@@ -92,12 +110,15 @@ export interface AnsweredItem {
 
 export type Item = PlaceItem | ReplaceItem | CancelItem | RefusedItem | AnsweredItem
 
-/** The id that the trader has assigned to a command, so that it can be repeated safely. */
+/** Id that the trader assigned to a command, so that it can be repeated safely. */
 export interface ClientRequest {
   readonly id: string
-  /** Digest of endpoint and body, in hex. */
+  /** Digest of the endpoint and the body, in hex. */
   readonly digest: string
-  /** The api has found no request with the id among those completed with rows of the accounts up to this one; null: it has not looked. */
+  /**
+   * The api found no request with this id that completed with accounts rows up to this sequence.
+   * Null: the api has not searched.
+   */
   readonly absentUpTo: Seq | null
 }
 
@@ -105,25 +126,30 @@ export interface OrdersCommand {
   readonly kind: 'orders'
   readonly userId: UserId
   readonly items: readonly Item[]
-  /** Whether one refused item refuses all. */
+  /** True: one refused item refuses the whole command. */
   readonly isAtomic: boolean
   readonly request: ClientRequest | null
 }
 
-/** Cancels all live orders of the account, in one market or in all. */
+/** Cancels all live orders of the account, in one market or in all markets. */
 export interface CancelAllCommand {
   readonly kind: 'cancel_all'
   readonly userId: UserId
   readonly marketId: MarketId | null
   readonly note: string | null
-  /** Markets of which the read model does not show every row yet: the bookmark includes those in which orders of the account have ended a moment ago. */
+  /**
+   * Markets with rows that the read model may not show yet.
+   * A market is included if orders of the account have just ended there; the answer's bookmark then covers it.
+   */
   readonly covers: readonly MarketId[]
 }
 
-/** Continues a `cancel_all`. Orders that were accepted after its first step are newer than the command, and stay. */
+/**
+ * Continues a `cancel_all`. Orders accepted after its first step are newer than the command and stay open.
+ */
 export interface CancelAllStep extends Omit<CancelAllCommand, 'kind'> {
   readonly kind: 'cancel_all_step'
-  /** The heads at the first step of the markets that it still has to pass, ascending by market. */
+  /** Remaining markets with their journal heads at the first step, ascending by market. */
   readonly left: readonly Bookmark[]
   /** Markets that the answer's bookmark covers. */
   readonly markets: readonly MarketId[]
@@ -132,7 +158,7 @@ export interface CancelAllStep extends Omit<CancelAllCommand, 'kind'> {
 
 // ---------------------------------------------------------------------- refusals
 
-/** The order that stands in the way. `sameAs`: an earlier item of the same command, which has had no effect. */
+/** The order that blocks the item. `sameAs`: an earlier item of the same command that had no effect. */
 export type StandingOrder =
   | { readonly orderId: string; readonly hash: OrderHash }
   | { readonly sameAs: number }
@@ -144,27 +170,27 @@ export interface SignerMismatch {
 
 export type PlaceRefusal =
   | { readonly code: 'MARKET_NOT_FOUND'; readonly received: MarketId }
-  /** The order's maker is not the account that sends it. */
+  /** The order's maker is not the sending account. */
   | { readonly code: 'MAKER_MISMATCH'; readonly received: Address; readonly expected: Address }
   | { readonly code: 'SALT_USED'; readonly received: string; readonly order: StandingOrder }
   | ({ readonly code: 'SIGNATURE_MISMATCH' } & SignerMismatch)
   | (SignerRefusal & SignerMismatch)
   | { readonly code: 'CLIENT_ORDER_ID_USED'; readonly received: string; readonly order: StandingOrder }
-  /** The same signed order was placed before, with other flags. */
+  /** The same signed order was placed before with different flags. */
   | {
       readonly code: 'ORDER_FLAGS_DIFFER'
       readonly received: OrderFlags
       readonly expected: OrderFlags
       readonly order: StandingOrder
     }
-  /** A live order has the role in the bracket; an entry comes before the exits. */
+  /** Another live order has this role in the bracket, or an exit precedes its entry. */
   | {
       readonly code: 'BRACKET_TAKEN'
       readonly received: number
       readonly role: BracketRole
       readonly order: StandingOrder
     }
-  /** Exits are of one side, and the entry is of the other. */
+  /** The sides conflict: all exits of a bracket have one side, and the entry has the other side. */
   | {
       readonly code: 'BRACKET_MISMATCH'
       readonly received: Side
@@ -174,9 +200,9 @@ export type PlaceRefusal =
   | { readonly code: 'CHAIN_UNSEEN'; readonly lastSeen: Millis | null }
   | OrderRefusal<AdmissionCode | FlagCode | 'LEVERAGE_CAP' | 'WOULD_TAKE'>
 
-/** Beside those of its placement and those of a cancel. */
+/** Refusals of a replacement, in addition to the refusals of its placement and its cancel. */
 export type ReplaceRefusal =
-  /** The new order has been placed before, and has not replaced this order. */
+  /** The new order was placed before and did not replace this order. */
   | { readonly code: 'NOT_A_REPLACEMENT'; readonly order: StandingOrder }
   | {
       readonly code: 'REPLACE_MISMATCH'
@@ -184,13 +210,13 @@ export type ReplaceRefusal =
       readonly expected: string
       readonly received: string
     }
-  /** The order has ended, or nothing of it is left to replace. */
+  /** The order has ended, or has no remaining steps to replace. */
   | {
       readonly code: 'ORDER_NOT_REPLACEABLE'
       readonly order: StandingOrder
       readonly status: OrderRow['status']
     }
-  /** `filled`: settling steps included, as a decimal. */
+  /** `filled`: filled plus settling steps, as a decimal. */
   | { readonly code: 'ORDER_PARTLY_FILLED'; readonly order: StandingOrder; readonly filled: string }
   | {
       readonly code: 'REDUCED_BELOW_MINIMUM'
@@ -208,7 +234,7 @@ export type CancelRefusal =
   | { readonly code: 'NOT_YOURS'; readonly hash: OrderHash }
   | { readonly code: 'ORDER_FORCED'; readonly hash: OrderHash }
 
-/** `FROM_API`: the item arrived refused. */
+/** `FROM_API`: the api refused the item before the command arrived. */
 export type ItemRefusal =
   | PlaceRefusal
   | ReplaceRefusal
@@ -220,7 +246,7 @@ export type CommandRefusal =
   | { readonly code: 'MARKET_NOT_FOUND'; readonly received: MarketId }
   | { readonly code: 'TOO_MANY_ITEMS'; readonly received: number; readonly most: number }
   | { readonly code: 'CLIENT_REQUEST_REUSED'; readonly received: string }
-  /** An atomic command with refused items: each of them, in their order. */
+  /** An atomic command has refused items; all of them are listed in command order. */
   | { readonly code: 'ITEMS_REFUSED'; readonly items: readonly RefusedAt[] }
 
 export interface RefusedAt {
@@ -230,13 +256,16 @@ export interface RefusedAt {
 
 // ---------------------------------------------------------------------- answers
 
-/** A sequence in the journal of a market, or of the accounts (0): readers that have reached it show the effect. */
+/**
+ * A journal sequence of a market, or of the accounts (0). Readers that have reached it show the command's
+ * effect.
+ */
 export interface Bookmark {
   readonly marketId: MarketId
   readonly seq: Seq
 }
 
-/** An order as the state has it. What its fills have cost is in the read model. */
+/** An order as stored in the state. The cost of its fills is in the read model. */
 export interface OrderFacts {
   readonly order: OrderRow
   readonly signature: SignatureRow
@@ -246,35 +275,35 @@ export interface OrderFacts {
 export interface Placed {
   readonly kind: 'placed'
   readonly facts: OrderFacts
-  /** The same order had been placed before. */
+  /** True if the same order was placed before. */
   readonly isDuplicate: boolean
-  /** The oracle price on which the command was decided; null if the market has none. */
+  /** Oracle price that the command was decided with; null if the market has none. */
   readonly oracle: Price | null
   readonly readAfter: Bookmark
-  /** The account's matched position in the market, for a reduce-only order: long positive. */
+  /** Matched position of the account in the market, for a reduce-only order: long positive. */
   readonly position?: Steps
-  /** The order that it has replaced; absent for a placement. */
+  /** The replaced order; absent for a placement. */
   readonly replaced?: Replaced
 }
 
 export interface Replaced {
   readonly orderId: string
-  /** As the command leaves it; null for a repetition, and for an order that the state no longer has. */
+  /** The replaced order after the command; null in a repetition, and if the state no longer has the order. */
   readonly facts: OrderFacts | null
-  /** Part of the account's reservation that its end has released. */
+  /** Reservation that the order's end released. */
   readonly released: Quote
 }
 
 export interface Cancelled {
   readonly kind: 'cancelled'
-  /** Null for an order that the state no longer has: `ended` is what the api has found. */
+  /** Null if the state no longer has the order. `ended` then contains the order that the api found. */
   readonly facts: OrderFacts | null
   readonly ended: EndedOrder | null
   readonly hash: OrderHash
-  /** The order is cancelled, or will be once its batch has settled. */
+  /** True if the order is cancelled, or will be cancelled once its batch has settled. */
   readonly cancelled: boolean
   readonly isDuplicate: boolean
-  /** Part of the account's reservation that the cancel has released. */
+  /** Reservation that the cancel released. */
   readonly released: Quote
   readonly readAfter: Bookmark
 }
@@ -290,13 +319,13 @@ export interface Balance {
   readonly free: Quote
   readonly reserved: Quote
   readonly pendingWithdrawal: Quote
-  /** With funding up to the time of the command. */
+  /** Margin of positions with funding up to the time of the command. */
   readonly positionMargin: Quote
 }
 
 export interface Done {
   readonly kind: 'done'
-  /** One per item in their order; one per order for a `cancel_all`. */
+  /** One result per item, in item order; for a `cancel_all`, one per order. */
   readonly results: readonly ItemResult[]
   readonly balance: Balance
   readonly readAfter: Bookmark
@@ -304,14 +333,14 @@ export interface Done {
 
 export type OrdersAnswer =
   | Done
-  /** The command was executed before: its stored result. */
+  /** The command was executed before; this is its stored result. */
   | { readonly kind: 'repeated'; readonly request: RequestRow }
   | { readonly kind: 'refused'; readonly refusal: CommandRefusal }
   | LookAgain
 
 /**
- * Nothing was decided: an ended order or request that the command depends on may have left the state. The api looks it up in readers that have reached
- * these rows, and sends the command again with the result.
+ * Nothing was decided: the state may have dropped an order or request that the command depends on.
+ * The api searches the read model at these rows, and sends the command again.
  */
 export interface LookAgain {
   readonly kind: 'look_again'

@@ -1,4 +1,4 @@
-/** Decides a command of one or several placements and cancels. */
+/** Decides a command with one or more placements and cancels. */
 
 import { marketShard } from '../../../journal/journal-row.ts'
 import type { Json } from '../../../journal/request-rows.ts'
@@ -86,7 +86,7 @@ function decideItem(
   }
 }
 
-/** The markets of all items whose market is known, ascending. */
+/** Known markets of all items, ascending. */
 function marketsOf(state: ExchangeState, { items, userId }: OrdersCommand): readonly MarketId[] {
   const ids = items.flatMap((item): MarketId[] => {
     if (item.kind === 'refused' || item.kind === 'answered') return []
@@ -100,7 +100,9 @@ function marketsOf(state: ExchangeState, { items, userId }: OrdersCommand): read
   return ids.length < 2 ? ids : [...new Set(ids)].sort((a, b) => a - b)
 }
 
-/** The account's reservations after the command. With one result it is computed without applying the row that states it. */
+/**
+ * The account's reservations after the command. For a single result, the value is computed without applying its row.
+ */
 function reservedAfter(
   draft: Draft,
   before: Balance,
@@ -114,7 +116,9 @@ function reservedAfter(
   return only.kind === 'cancelled' ? ((before.reserved - only.released) as Quote) : before.reserved
 }
 
-/** Bookmark of a command: of the only journal, or of a `command_spanned` row of the accounts that covers all of them. */
+/**
+ * Bookmark of a command: its only journal, or a `command_spanned` row of the accounts that covers several journals.
+ */
 export function commandBookmark(draft: Draft, { userId, marketIds, now }: SpannedCommand): Bookmark {
   const heads = marketIds.map((marketId) => ({ marketId, seq: draft.lastSeq(marketId) }))
   const [only] = heads
@@ -130,7 +134,9 @@ export interface SpannedCommand extends Pick<OrdersCommand, 'userId'> {
   readonly now: Inputs['now']
 }
 
-/** The refused items of an atomic command, which has no effect: a refusal must not name an order that the command itself had placed. */
+/**
+ * Refused items of an atomic command. The command has no effect, so no refusal may name an order that it had placed.
+ */
 function refusedItems(results: readonly ItemResult[]): RefusedAt[] {
   const placedAt = new Map<string, number>()
   for (const [index, result] of results.entries())

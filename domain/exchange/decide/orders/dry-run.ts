@@ -1,4 +1,7 @@
-/** Decides placements without effect, and states the input of admission. Both are answered from the state on which a placement would be decided now. */
+/**
+ * Dry run: decides placements without effect, and returns the admission input.
+ * Both use the state on which a placement would be decided now.
+ */
 import type { AdmissionInput } from '../../../orders/admission.ts'
 import type { MarketId, UserId } from '../../../units.ts'
 import { refuse, type Verdict } from '../../../verdict.ts'
@@ -8,7 +11,7 @@ import type { CommandRefusal, OrdersAnswer, OrdersCommand, PlaceRefusal } from '
 import { decideOrders } from './decide-orders.ts'
 import { admissionInput } from './place.ts'
 
-/** Answered as the command of the same items. */
+/** A dry run of placements; the answer equals the answer to a command with these items. */
 export interface DryRunCommand extends Omit<OrdersCommand, 'kind'> {
   readonly kind: 'dry_run'
 }

@@ -1,4 +1,4 @@
-/** Orders as answers show them. */
+/** Converts orders to the form of answers. */
 import { orderIdOf } from '../../../orders/order.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { OrderRow } from '../../tables/orders.ts'

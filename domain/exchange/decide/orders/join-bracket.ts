@@ -1,4 +1,4 @@
-/** Whether a new order may join its bracket, and whether it waits there for the entry. */
+/** Decides whether a new order may join its bracket, and whether it waits there for the entry. */
 import { bracketRole, isExit, isUnmatched } from '../../../orders/brackets.ts'
 import type { SignedOrder } from '../../../orders/order.ts'
 import { isClosable } from '../../../orders/order-state.ts'
@@ -13,15 +13,15 @@ type BracketRefusal = Extract<PlaceRefusal, { readonly code: 'BRACKET_TAKEN' | '
 
 interface Joining {
   readonly account: UserId
-  /** 0: none. */
+  /** Bracket number; 0: none. */
   readonly bracket: number
-  /** The order that it replaces has left its role to it. */
+  /** True if the replaced order has left its role to the new order. */
   readonly isReplacement: boolean
 }
 
 export interface Joined {
   readonly bracket: number
-  /** An exit whose entry has not matched yet. */
+  /** True for an exit whose entry has not matched yet. */
   readonly dormant: boolean
 }
 
@@ -53,7 +53,7 @@ export function joinBracket(
   return accept({ bracket, dormant })
 }
 
-/** The side that an order must have beside a member of its bracket. */
+/** Side that an order must have beside a bracket member. */
 function sideBeside(member: OrderRow, order: SignedOrder): OrderRow['side'] {
   if (isExit(member) === isExit(order)) return member.side
   return member.side === 'LONG' ? 'SHORT' : 'LONG'

@@ -1,4 +1,4 @@
-/** Lists a deployed market: from then on it has a state, and its orders are accepted once it has an oracle price. */
+/** Lists a deployed market. From then on it has a state; it accepts orders once it has an oracle price. */
 import type { MarketSpec } from '../../../market/market.ts'
 import { DEFAULT_PRICE_PROTECTION } from '../../../market/price-protection.ts'
 import { toStoredSpec } from '../../../market/stored-spec.ts'
@@ -9,12 +9,12 @@ export interface ListMarketCommand {
   readonly spec: MarketSpec
 }
 
-/** `isNew`: false if the market was listed before; then nothing changes. */
+/** `isNew`: false if the market was listed before; nothing changes then. */
 export interface Listed {
   readonly isNew: boolean
 }
 
-/** A market whose funding accrues only in sessions follows the New York calendar. */
+/** A market with funding only in sessions follows the New York calendar. */
 export const decideListing: Decider<ListMarketCommand, Listed> = (draft, _inputs, { spec }) => {
   const { marketId } = spec
   if (draft.state.markets.get(String(marketId)) !== undefined) return { isNew: false }

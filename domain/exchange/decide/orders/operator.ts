@@ -20,9 +20,9 @@ export type OperatorSetting =
   | { readonly kind: 'reopen' }
   /** Null: the underlying trades around the clock. */
   | { readonly kind: 'calendar'; readonly calendar: CalendarName | null }
-  /** Null: by the rule. */
+  /** Null: the default impact notional applies. */
   | { readonly kind: 'impact_notional'; readonly notional: Quote | null }
-  /** For a day ahead. It replaces an announcement that is not in force yet. */
+  /** Announced one day ahead. It replaces an announcement that is not in force yet. */
   | { readonly kind: 'protection'; readonly width: Rate }
   | { readonly kind: 'fees'; readonly change: FeeChange; readonly isDryRun: boolean }
 
@@ -33,7 +33,7 @@ export interface OperatorCommand {
 }
 
 export type OperatorAnswer =
-  /** `modeBefore`: of a `reopen`. */
+  /** `modeBefore` is set for `reopen`. */
   | { readonly kind: 'done'; readonly modeBefore?: MarketMode }
   | {
       readonly kind: 'refused'
@@ -69,12 +69,15 @@ export const decideOperator: Decider<OperatorCommand, OperatorAnswer> = (draft, 
 }
 
 function reopen(draft: Draft, marketId: MarketId, { mode }: MarketRow): OperatorAnswer {
-  // A market that has ended stays so.
+  // A market that has ended keeps its mode.
   if (mode !== 'settled') draft.write(marketId, { kind: 'market_restricted', mode: 'open', why: 'operator' })
   return { kind: 'done', modeBefore: mode }
 }
 
-/** An auction's time may be ahead of the clock: a width or a rate that a batch has applied stays in force. */
+/**
+ * Earliest time of a change. An auction's time may be ahead of the clock, and an already applied width or
+ * rate stays in force.
+ */
 const settledTime = (draft: Draft, { now }: Inputs, marketId: MarketId): Millis =>
   maxOf(now, draft.state.progress.need(marketId).lastAsOf)
 

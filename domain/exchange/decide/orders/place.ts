@@ -38,7 +38,7 @@ import { signingKey } from './relays.ts'
 
 const refused = (refusal: PlaceRefusal): Refused => ({ kind: 'refused', refusal })
 
-/** `userId`: an account that exists. */
+/** `userId` must exist. */
 export function place(
   draft: Draft,
   inputs: Inputs,
@@ -50,7 +50,7 @@ export function place(
   )
 }
 
-/** The answer about an order that the state has already, or must look up; null: the order is new. */
+/** Answer for an order that the state has or that the api must look up; null: the order is new. */
 export function knownOrder(
   state: ExchangeState,
   inputs: Inputs,
@@ -70,17 +70,17 @@ export function knownOrder(
   return (absentUpTo ?? 0) < released ? { kind: 'look_again', upTo: [{ marketId, seq: released }] } : null
 }
 
-/** The order that a new one replaces, which has ended in the draft. */
+/** The order that a new order replaces; it has ended in the draft. */
 export interface Replacing {
-  /** Its acceptance; 0: there is none. */
+  /** Acceptance sequence of the replaced order; 0: none. */
   readonly replaces: Seq
-  /** Signed steps that the new order must not fill; fewer than it signs. */
+  /** Signed steps that the new order must not fill; less than its signed steps. */
   readonly unused: Steps
 }
 
 const NOTHING_REPLACED: Replacing = { replaces: 0 as Seq, unused: 0 as Steps }
 
-/** Decides on an order that was not placed before. */
+/** Decides a new order. */
 export function placeNew(
   draft: Draft,
   inputs: Inputs,
@@ -100,7 +100,7 @@ export function placeNew(
   }
   const input = admissionInput(state, inputs, marketId, userId)
   if (!input.ok) return refused(input.refusal)
-  // The form was checked before the command was sent, perhaps under other parameters.
+  // The api checked the form before the command was sent, perhaps under earlier parameters.
   const capped = leverageRefusal(input.value.spec, order)
   if (capped !== null) return refused({ ...capped, code: 'LEVERAGE_CAP' })
   const flagged = flagsRefusal(order, flags)
@@ -119,7 +119,7 @@ export function placeNew(
   return placed(draft, inputs, order, admission.value, terms)
 }
 
-/** Up to which row of the market, or of the accounts (0), ended things have left the state. */
+/** Row of the market, or of the accounts, up to which ended orders or requests have left the state. */
 export const releasedUpTo = (state: ExchangeState, marketId: MarketId): Seq =>
   state.heads.get(marketId)?.releasedUpTo ?? (0 as Seq)
 
@@ -147,7 +147,7 @@ function placed(
   }
 }
 
-/** The matched position that a reduce-only order meets. */
+/** Matched position for a reduce-only order. */
 const positionFor = (
   state: ExchangeState,
   { marketId, reduceOnly }: SignedOrder,
@@ -170,7 +170,7 @@ function duplicate(
   if (facts.signature.hash !== order.hash)
     return refused({ code: 'SALT_USED', received: String(order.salt), order: referenceOf(state, known) })
   const { timeInForce, postOnly, bracket } = known
-  // A replacement may have got its bracket from the order that it has replaced.
+  // A replacement may have inherited its bracket from the replaced order.
   const sent = known.replaces > 0 && flags.bracket === undefined ? { ...flags, bracket } : flags
   const { builder } = facts.signature
   const expected = {
@@ -196,7 +196,7 @@ function duplicate(
   }
 }
 
-/** Expiry of the session key that signed; null if the maker signed. */
+/** Expiry of the signing session key; null if the maker signed. */
 function signerExpiry(
   state: ExchangeState,
   { now }: Inputs,
@@ -210,7 +210,7 @@ function signerExpiry(
   return refusal === null ? accept(key.expires_at as Seconds) : refuse({ ...refusal, ...context })
 }
 
-/** Input of the admission of the account's order; refused if the chain has not been read recently enough. */
+/** Admission input of the order; refused if the chain was last read too long ago. */
 export function admissionInput(
   state: ExchangeState,
   inputs: Inputs,

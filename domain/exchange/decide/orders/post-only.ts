@@ -1,7 +1,9 @@
 /**
- * Whether a post-only order could take. Of two limit orders the earlier one is the maker, so an order that crosses no earlier limit order when it
- * is accepted is the maker in every pair. Orders that are out of the book and may return to it at their place count: those of which all steps are
- * settling, and those that have left with their position. Orders of the same account count too: self-trade prevention would end the later one.
+ * Decides whether a post-only order could take.
+ * The earlier of two limit orders is the maker, so an order that crosses no earlier limit order at acceptance
+ * is the maker in every pair. Orders that may return to the book at their seq count, too: orders with all
+ * steps settling, and orders that left with their position. The account's own orders also count, because
+ * self-trade prevention would end the later order.
  */
 import { highestPrice, type MarketSpec, priceOf } from '../../../market/market.ts'
 import type { Order } from '../../../orders/order.ts'
@@ -9,7 +11,7 @@ import type { OrderRefusal } from '../../../orders/order-request.ts'
 import { maxOf, minOf, type Ticks, toDecimal } from '../../../units.ts'
 import type { MarketBooks } from '../../books.ts'
 
-/** Why the order could take; null if it cannot. */
+/** Reason why the order could take; null if it cannot. */
 export function takeRefusal(
   spec: MarketSpec,
   { side, price }: Order,

@@ -1,4 +1,7 @@
-/** Accepts signed forward requests for relaying: registrations and revocations of session keys, and higher minimums of margin nonces. */
+/**
+ * Accepts signed forward requests for relaying:
+ * session-key registrations, session-key revocations, and higher minimums of margin nonces.
+ */
 import type { RelayChanged } from '../../../journal/accounts-row.ts'
 import type { ForwardRequest } from '../../../relays/forward-request.ts'
 import {
@@ -31,7 +34,9 @@ export interface AcceptRelayCommand {
   readonly effect: RelayEffect
   readonly request: ForwardRequest
   readonly signature: string
-  /** Whether a worker of the lane is alive: without one only revocations are accepted, which count at once. */
+  /**
+   * Whether a worker of the lane is alive. Without a worker only revocations are accepted, because they count at once.
+   */
   readonly hasLane: boolean
 }
 
@@ -56,7 +61,7 @@ export type RelayRefusal =
   | { readonly code: 'MARGIN_NONCE_NOT_RAISED'; readonly minimum: bigint; readonly received: bigint }
 
 export type RelayAnswer =
-  /** `isNew`: false for an operation that had been accepted before, whatever its state. */
+  /** `isNew`: false for an operation accepted earlier, regardless of its state. */
   | {
       readonly kind: 'accepted'
       readonly operationId: string
@@ -76,7 +81,7 @@ export const decideAcceptRelay: Decider<AcceptRelayCommand, RelayAnswer> = (draf
   return { kind: 'accepted', operationId, status: 'QUEUED', isNew: true }
 }
 
-/** The first rule that the request breaks; null if there is none. */
+/** First rule that the request breaks; null if there is none. */
 function refusalOf(state: ExchangeState, command: AcceptRelayCommand, now: Millis): RelayRefusal | null {
   const { userId, effect, request, hasLane } = command
   const owner = state.users.get(userId)?.address ?? null
@@ -87,7 +92,7 @@ function refusalOf(state: ExchangeState, command: AcceptRelayCommand, now: Milli
   return nonceRefusal(request.nonce, executed, open) ?? effectRefusal(state, { owner, effect, open, now })
 }
 
-/** Nonces execute without gaps, so only the lowest that is free can be accepted. */
+/** Nonces execute without gaps, so only the lowest free nonce can be accepted. */
 function nonceRefusal(received: number, executed: number, open: readonly RelayRow[]): RelayRefusal | null {
   const expected = nextForwardNonce(
     executed,
@@ -146,7 +151,7 @@ function revoking(change: KeyChange, open: readonly RelayRow[]): RevocationRefus
   return isRegistering ? null : revocationRefusal(change)
 }
 
-/** The key as it may sign for its owner; null if the chain has never named it. */
+/** The key in the form that permission checks read; null if no event of the chain has named it. */
 export function signingKey(
   { sessionKeys, relayIndex }: ExchangeState,
   owner: string,

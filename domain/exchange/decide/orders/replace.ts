@@ -1,4 +1,4 @@
-/** Decides one replacement: it ends an order and accepts another one in its place, or does neither. */
+/** Decides one replacement: atomically ends an order and accepts another order in its place. */
 import type { MarketSpec } from '../../../market/market.ts'
 import { quantityOf } from '../../../market/market.ts'
 import { leaveBook } from '../../../orders/open-order.ts'
@@ -31,7 +31,7 @@ type Refusal = Refused['refusal']
 
 const refused = (refusal: Refusal): Refused => ({ kind: 'refused', refusal })
 
-/** `userId`: an account that exists. */
+/** `userId` must exist. */
 export function replace(
   draft: Draft,
   inputs: Inputs,
@@ -45,13 +45,13 @@ export function replace(
   return 'kind' in target ? target : endAndPlace(draft, inputs, userId, { item, target })
 }
 
-/** The new order exists: the answer is the first one if it has replaced the order that is named now. */
+/** The new order exists. The first answer is repeated if the order replaced the target named now. */
 function repeated(state: ExchangeState, known: Placed, target: CancelTarget): Placed | Refused {
   const { order } = known.facts
   const { marketId, replaces } = order
   const mismatch = refused({ code: 'NOT_A_REPLACEMENT', order: referenceOf(state, order) })
   if (replaces === 0) return mismatch
-  // A label has moved to the new order, and perhaps on. An order that has been released is known by its place only.
+  // A label has moved to the new order, perhaps further. A released order is known only by its acceptance sequence.
   const replaced = state.orders.get(marketId, replaces)
   if (replaced !== undefined && 'hash' in target && hashOf(state, replaced) !== target.hash) return mismatch
   return {
@@ -63,7 +63,7 @@ function repeated(state: ExchangeState, known: Placed, target: CancelTarget): Pl
 const hashOf = (state: ExchangeState, { marketId, accepted }: OrderRow): OrderHash =>
   state.signatures.need(marketId, accepted).hash
 
-/** The order that the item replaces, or why it cannot. */
+/** The order that the item replaces, or a refusal. */
 function targetOf(
   state: ExchangeState,
   userId: UserId,
@@ -107,7 +107,7 @@ function mismatchOf(old: OrderRow, order: ReplaceItem['order'], { bracket }: Ord
   return { code: 'REPLACE_MISMATCH', field: 'side', expected: old.side, received: order.side }
 }
 
-/** A target that the state does not have: it has ended and was released, or never existed. */
+/** A target that the state does not have: it was released, or never existed. */
 function endedTarget(state: ExchangeState, target: CancelTarget, userId: UserId): Refused | LookAgain {
   if ('label' in target) return refused({ code: 'ORDER_NOT_FOUND', target })
   const { hash, ended } = target
@@ -123,7 +123,9 @@ function endedTarget(state: ExchangeState, target: CancelTarget, userId: UserId)
   return refused({ code: 'ORDER_NOT_FOUND', target: { hash } })
 }
 
-/** Ends the order, whose reservation then pays for the new one. A refusal of the new order takes the end back. */
+/**
+ * Ends the order; its reservation then pays for the new order. A refusal of the new order rolls the end back.
+ */
 function endAndPlace(
   draft: Draft,
   inputs: Inputs,
@@ -153,7 +155,7 @@ function endAndPlace(
   )
 }
 
-/** The new order takes the place of the old one in its bracket. */
+/** The new order inherits the old order's bracket. */
 const inBracket = (flags: OrderFlags, bracket: number): OrderFlags =>
   bracket === 0 ? flags : { ...flags, bracket }
 

@@ -25,7 +25,7 @@ import {
 } from './command.ts'
 import { releasedUpTo } from './place.ts'
 
-/** The answer to a command that was executed before; null: it is a new one. */
+/** Answer of a command that was executed before; null: the command is new. */
 export function knownRequest(
   state: ExchangeState,
   userId: UserId,
@@ -109,6 +109,6 @@ const storedOrder = ({ order, signature, note }: OrderFacts): StoredOrderState =
   ended_at: order.endedAt,
 })
 
-/** Refusals have no amounts in bigint. Absent fields must not be stored as undefined. */
+/** Refusals contain no bigint. Absent fields must not be stored as undefined. */
 const storedRefusal = (refusal: ItemRefusal): Json =>
   Object.fromEntries(Object.entries(refusal).filter(([, value]) => value !== undefined)) as Json

@@ -1,6 +1,7 @@
 /**
- * Dead-man switches: of accounts, which requests arm, and of connections to the live feed. The deadlines of connections are renewed without a row,
- * so the engine's shell has them and names the connections that are due.
+ * Dead-man switches of accounts (armed by requests) and of live-feed connections.
+ * Renewals of a connection's deadline write no row. The engine's shell stores these deadlines and names the
+ * connections that are due.
  */
 import type { FiredSwitch } from '../../../journal/switch-rows.ts'
 import { leaveBook } from '../../../orders/open-order.ts'
@@ -14,7 +15,7 @@ import type { OrderRow } from '../../tables/orders.ts'
 import { type ConnectionSwitchRow, keyOfFired } from '../../tables/switches.ts'
 import { MAX_ORDERS_PER_STEP } from './cancel-all.ts'
 
-/** Fired switches that are processed together; the others follow in further steps. */
+/** Maximum fired switches per step; further switches follow in later steps. */
 const MAX_SWITCHES = 500
 
 // ---------------------------------------------------------------------- of accounts
@@ -54,24 +55,28 @@ export interface ConnectionSwitch {
   readonly timeoutSeconds: number
   /** Name of the API key that authenticated the connection; null for an identity token. */
   readonly keyName: string | null
-  /** Time from now until the deadline: the timeout, or more if the exchange has asked the client to wait before it connects again. */
+  /**
+   * Time from now until the deadline: the timeout, or more if the exchange has asked the client to delay its reconnect.
+   */
   readonly fireInMs: number
 }
 
-/** Arms or renews. A switch that has fired in the meantime is armed again, until its connection ends. */
+/** Arms or renews switches. A switch that has fired meanwhile is armed again until its connection ends. */
 export interface HoldConnectionsCommand {
   readonly kind: 'hold_connections'
   readonly connections: readonly ConnectionSwitch[]
 }
 
-/** `refused`: connections of users that do not exist. */
+/** `refused`: connections of unknown users. */
 export interface HeldConnections {
   readonly refused: readonly string[]
 }
 
 type ArmedTerms = Pick<ConnectionSwitchRow, 'timeout_seconds' | 'key_name'>
 
-/** Writes a row only for switches that are not armed in the same way: renewals change nothing but deadlines. */
+/**
+ * Writes rows only for switches that are not armed in the same way: a renewal changes nothing but the deadline.
+ */
 export const decideHoldConnections: Decider<HoldConnectionsCommand, HeldConnections> = (
   draft,
   _inputs,
@@ -115,16 +120,16 @@ export const decideEndConnections: Decider<EndConnectionsCommand, null> = (draft
 
 export interface FireSwitchesCommand {
   readonly kind: 'fire_switches'
-  /** The connections whose deadlines have passed, and these deadlines. */
+  /** Due connections with their deadlines. */
   readonly due: readonly { readonly connectionId: string; readonly fireAt: Millis }[]
 }
 
-/** Continues to cancel the orders of the fired switches of the state: a new owner begins with it. */
+/** Continues to cancel the orders of fired switches in the state. A new owner starts with this command. */
 export interface CancelFiredCommand {
   readonly kind: 'cancel_fired'
 }
 
-/** Orders that the step has cancelled. */
+/** Number of orders that the step cancelled. */
 export interface FiredAnswer {
   readonly cancelled: number
 }
@@ -147,15 +152,16 @@ export const decideFireSwitches: Decider<
   return isDone ? answer : new Continued(answer, { kind: 'cancel_fired' as const })
 }
 
-/** Whether switches have fired whose orders are not all cancelled. */
+/** Whether a fired switch still has orders to cancel. */
 export const hasFired = ({ firedSwitches: table }: ExchangeState): boolean => table.size > 0
 
-/** Rows that were stored before keys had names have no name. */
+/** Rows from before keys had names have no name. */
 const keyNameOf = (row: ConnectionSwitchRow | undefined): string | null => row?.key_name ?? null
 
 /**
- * Disarms what is due. The switch of a connection fires unless another connection of the same account and credential has a switch that is not due. A
- * revoked API key has no connection left, so its switches fire whatever other keys of the account do.
+ * Disarms due switches.
+ * A connection's switch fires unless another connection of the same account and credential has a switch that is not due. A
+ * revoked API key has no connection left, so its switches fire independently of the account's other keys.
  */
 function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   const { state } = draft
@@ -187,11 +193,11 @@ function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   })
 }
 
-/** The oldest first. */
+/** Fired switches, oldest first. */
 const firedSwitches = (state: ExchangeState): readonly FiredSwitch[] =>
   [...state.firedSwitches.rows()].sort((a, b) => a.fired_at - b.fired_at || a.user_id - b.user_id)
 
-/** At most a step's orders that the accounts had placed by then, market after market. */
+/** At most one step's orders of these accounts that are older than the fired switch, market by market. */
 function ordersOfFired(state: ExchangeState, fired: readonly FiredSwitch[]): readonly OrderRow[] {
   const firedAt = new Map(fired.map((one) => [one.user_id as UserId, one.fired_at]))
   const markets = [...state.heads.rows()].map(({ marketId }) => marketId).sort((a, b) => a - b)

@@ -1,11 +1,11 @@
-/** Users: created when an address logs in, or is named by the bank, for the first time. */
+/** Users. A user is created when an address first logs in, or when the bank first names it. */
 import type { Address, Millis, UserId } from '../../../units.ts'
 import type { Decider } from '../../decide.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 
 export interface LogInCommand {
   readonly kind: 'log_in'
-  /** Has proven that it owns the address. */
+  /** Address that the login has proven. */
   readonly address: Address
 }
 

@@ -27,11 +27,11 @@ export interface AuctionAttempt {
   readonly memory: TurnMemory
   /** The number of the new batch; null if nothing was matched. */
   readonly batchId: number | null
-  /** The batch can be recomputed from them; null without a batch. */
+  /** Inputs for a recomputation of the batch; null without a batch. */
   readonly inputs: ClearingInputs | null
-  /** Orders that take no part, because the contract would reject them. */
+  /** Orders left out because the contract would reject them. */
   readonly refused: readonly MatchRefusal[]
-  /** The result was discarded, or reservations are computed again: the auction is repeated. */
+  /** The auction is repeated, because its result was discarded or reservations are being recomputed. */
   readonly isRepeated: boolean
 }
 
@@ -108,7 +108,7 @@ function clear(
   })
 }
 
-/** Amount in the pool once everything in the queue is mined. A deleveraging pays out of the pool. */
+/** Market pool once every queued action is mined. A deleveraging pays out of the pool. */
 function poolAfterQueue({ state, market, snapshot }: TurnContext, basis: BatchBasis): Quote {
   if (snapshot.touched.size === 0) return market.positions.pool
   return pendingMovesOf(state, market, snapshot, riskPricesOf(basis, snapshot)).moves.pool
@@ -116,11 +116,11 @@ function poolAfterQueue({ state, market, snapshot }: TurnContext, basis: BatchBa
 
 interface Decided {
   readonly decision: BatchDecision
-  /** Set if the outcome is discarded, and the auction repeated without further accounts. */
+  /** Set if the outcome is discarded and the auction is repeated without further accounts. */
   readonly deferred: Deferrals | null
 }
 
-/** Orders that are due end also if the outcome is discarded. */
+/** Decides the auction. Due orders end even if the outcome is discarded. */
 function decide(
   spec: MarketSpec,
   { live, fundsOf }: MarketState,
@@ -144,7 +144,7 @@ interface AuctionResult {
   readonly snapshot: MarketSnapshot
 }
 
-/** Writes the result, if there is anything to write. Returns the batch's number; null if nothing was matched. */
+/** Writes the result, if there is one. Returns the batch number; null if nothing was matched. */
 function write(context: TurnContext, { spec, basis, decision, snapshot }: AuctionResult): number | null {
   const { overdue, cancels, matched } = decision
   if (overdue.length + cancels.length === 0 && matched === null) return null
@@ -165,7 +165,7 @@ function write(context: TurnContext, { spec, basis, decision, snapshot }: Auctio
   return matched === null ? null : batchId
 }
 
-/** The rows of the same step come first: they may have ended orders. */
+/** The rows of this step are applied first, because they may have ended orders. */
 function reserveAgain(context: TurnContext, { spec }: TermsInForce, turn: ReservingTurn): void {
   const { market } = context
   const { rows } = planReserveAgain({

@@ -1,4 +1,4 @@
-/** A market within a decision: what its steps read, and where they write. */
+/** A market within a decision: the state that its steps read, and the draft that they write. */
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import type { MarketRow } from '../../../journal/journal-row.ts'
 import type { MarketSpec } from '../../../market/market.ts'
@@ -13,7 +13,7 @@ export class TurnContext {
   readonly inputs: Inputs
   readonly marketId: MarketId
   readonly #draft: Draft
-  /** Null after a row until it is read again. */
+  /** Cached snapshot; null after a write until the next read. */
   #snapshot: MarketSnapshot | null = null
   #market: MarketState | null = null
 
@@ -23,7 +23,7 @@ export class TurnContext {
     this.marketId = marketId
   }
 
-  /** With all rows so far. Callers must not keep it, or a view of it, across a `write`. */
+  /** State with all rows so far. Callers must not keep it, or a view of it, across a `write`. */
   get state(): ExchangeState {
     return this.#draft.state
   }
@@ -38,7 +38,7 @@ export class TurnContext {
     return this.#snapshot
   }
 
-  /** The specification with which the market was listed. */
+  /** Specification at the market's listing. */
   get listed(): MarketSpec {
     return specOf(this.state, this.marketId)
   }

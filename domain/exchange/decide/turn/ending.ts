@@ -1,4 +1,6 @@
-/** Takes a closed market to its end: says what is to be submitted, and queues the finalization after the dispute window. */
+/**
+ * Ends a closed market: returns the report to submit, and queues the finalization after the dispute window.
+ */
 import type { QueueRefusal } from '../../../actions/queue.ts'
 import { type EndingStep, planEnding } from '../../../risk/ending-plan.ts'
 import { toEnding } from '../../../risk/stored-ending.ts'
@@ -13,7 +15,9 @@ import { TurnContext } from './context.ts'
 import { enqueueAction } from './queue.ts'
 import { specOf } from './snapshot.ts'
 
-/** `report`: of the feed that ends the market; null if there is none. Null while no node responds. */
+/**
+ * `report`: report of the feed that ends the market; null if there is none. The result is null while no node responds.
+ */
 export function endingStepOf(
   state: ExchangeState,
   { headTime }: Pick<Inputs, 'headTime'>,
@@ -27,7 +31,7 @@ export function endingStepOf(
 
 export interface FinalizeCommand {
   readonly marketId: MarketId
-  /** The report in force on the chain, with the signatures that prove it. */
+  /** Report in force on chain, with its signatures. */
   readonly report: OracleReport
 }
 
@@ -38,7 +42,7 @@ export type FinalizeRefusal =
   | { readonly code: 'REPORT_SUPERSEDED' }
   | QueueRefusal
 
-/** The number of the queued action; null if a finalization is in the queue, or no action can be mined now. */
+/** Number of the queued action; null if a finalization is already queued, or no action can be mined now. */
 export const finalizeMarket: Decider<FinalizeCommand, Verdict<number | null, FinalizeRefusal>> = (
   draft,
   inputs,

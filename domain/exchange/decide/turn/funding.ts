@@ -12,13 +12,13 @@ import { enqueueAction } from './queue.ts'
 
 export interface FundingCommand {
   readonly marketId: MarketId
-  /** Between two updates of a market. */
+  /** Time between two updates of a market. */
   readonly interval: Millis
-  /** Whether the bank is paused now: the chain would reject the update. */
+  /** True if the bank is paused now: the chain would reject the update. */
   readonly isBankPaused: boolean
 }
 
-/** The number of the queued action; null if none is due. */
+/** Number of the queued action; null if no update is due. */
 export type FundingAnswer = Verdict<number | null, QueueRefusal>
 
 export const fundingUpdate: Decider<FundingCommand, FundingAnswer> = (draft, inputs, command) => {

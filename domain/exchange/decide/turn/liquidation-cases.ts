@@ -1,4 +1,4 @@
-/** Decides on the liquidations of one step: collects from the state what each account's case needs, and plans its step. */
+/** Decides the liquidations of one step: collects each account's case from the state, and plans its step. */
 
 import type { BatchBasis } from '../../../auction/action-basis.ts'
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
@@ -29,7 +29,7 @@ export interface CasesInput {
   readonly snapshot: MarketSnapshot
   readonly prices: RiskPrices
   readonly basis: BatchBasis
-  /** The head of the journal in the market's previous auction. */
+  /** Journal head at the market's previous auction. */
   readonly standingSeq: Seq
   readonly running: readonly RunningLiquidation[]
   readonly hashOf: (order: Order) => OrderHash
@@ -59,7 +59,7 @@ export class LiquidationCases {
     })
   }
 
-  /** Decides on the accounts in this order, as far as the bounds of a step allow. */
+  /** Decides on the accounts in this order, within the bounds of a step. */
   decide(accounts: readonly UserId[]): LiquidationPlan {
     const { state, market, snapshot, prices } = this.#input
     const { moves, count } = pendingMovesOf(state, market, snapshot, prices)
@@ -71,7 +71,7 @@ export class LiquidationCases {
       if (this.#isTouched(account, moves)) continue
       const one = this.#caseOf(account, moves, own)
       const isRanked = this.#planner.needsCounterparties(one)
-      // Ranking takes milliseconds: not for an action that cannot be queued.
+      // Ranking takes milliseconds, so it is skipped for an action that cannot be queued.
       if (isRanked && !this.#planner.mayAct(one.running, 'deleverage', free > 0)) continue
       const ranked = isRanked ? this.#counterparties(one.maker, one.position, moves) : []
       const counterparties = () => byRank(prices, ranked)
@@ -83,13 +83,15 @@ export class LiquidationCases {
     return this.#planner.plan()
   }
 
-  /** Its position is known once the actions in the queue are mined. */
+  /**
+   * Whether a queued action moves the account's position, so that it is unknown until the action is mined.
+   */
   #isTouched(account: UserId, moves: PendingMoves): boolean {
     const { market, snapshot } = this.#input
     return snapshot.touched.has(account) || moves.accounts.has(market.addressOf(account))
   }
 
-  /** Outcome of the single action for which the liquidation waits; null if it waits for none. */
+  /** Outcome of the single action that the liquidation awaits; null if there is none. */
   #outcomeOf(account: UserId): ActionOutcome {
     const { state, market } = this.#input
     const { stage, queueNo = null } = this.#running.get(account) ?? {}
@@ -117,7 +119,7 @@ export class LiquidationCases {
     }
   }
 
-  /** The best counterparties of the matched positions, as the pending actions leave them. */
+  /** Best counterparties among the matched positions after the pending actions. */
   #counterparties(maker: Address, position: Position, moves: PendingMoves): readonly Counterparty[] {
     const { market, prices } = this.#input
     const count = MAX_LEGS + moves.accounts.size

@@ -1,6 +1,6 @@
 /**
- * Takes the next step of a market's liquidations, before its auction: on the report and at the time that the auction will use, so that a forced
- * order joins the next batch.
+ * Takes the next step of a market's liquidations, before its auction.
+ * Both use the same report and time, so that a forced order joins the next batch.
  */
 import { actionBasis, type BatchBasis } from '../../../auction/action-basis.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../auction/turn-bound.ts'
@@ -17,22 +17,23 @@ import { LiquidationCases } from './liquidation-cases.ts'
 import type { TurnMemory } from './memory.ts'
 import { queueSingle } from './queue.ts'
 
-/** The digest that a trader would sign for an order of the market: it identifies a forced order. */
+/** Digest that a trader would sign for an order of the market; it identifies a forced order. */
 export type HashOrder = (order: Order, marketId: MarketId) => OrderHash
 
 export interface LiquidationStep {
   readonly memory: TurnMemory
-  /** Reasons of the single actions that have failed, as their rows state them. */
+  /** Reasons of failed single actions, as in their rows. */
   readonly failures: readonly string[]
-  /** How many single actions were queued. */
+  /** Number of queued single actions. */
   readonly actions: number
 }
 
 const UNCHANGED = { failures: [], actions: 0 }
 
 /**
- * While the contract would accept none (the oracle price is stale, no node responds, the market is halted or closed), and while settlement is
- * behind, nothing starts and nothing goes on; then what runs resumes.
+ * Updates the market's liquidations.
+ * No liquidation starts or continues while the contract would accept no action (stale oracle price, no node,
+ * market halted or closed) or while settlement is behind. Running liquidations resume afterwards.
  */
 export function updateLiquidations(
   context: TurnContext,
@@ -91,7 +92,7 @@ function planCases(
   return cases.decide(accounts)
 }
 
-/** The running liquidations of the accounts, by number. */
+/** Running liquidations of the accounts, by number. */
 const runningOf = (
   { state, marketId }: TurnContext,
   accounts: readonly UserId[],
@@ -101,7 +102,7 @@ const runningOf = (
     .map(({ marketId: _, ...running }) => running)
     .sort((a, b) => a.number - b.number)
 
-/** The plan numbers its own rows from the head on, so that they come first. */
+/** The plan numbers its rows from the head on, so its rows must be written first. */
 function write(
   context: TurnContext,
   memory: TurnMemory,

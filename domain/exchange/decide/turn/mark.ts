@@ -1,4 +1,6 @@
-/** A market's mark: published once a second if it has changed, and at once if it triggers conditional orders. */
+/**
+ * Publishes a market's mark: once a second if it has changed, and at once if it triggers conditional orders.
+ */
 import { MAX_ORDERS_PER_TURN } from '../../../auction/turn-bound.ts'
 import { termsAt } from '../../../market/in-force.ts'
 import { averagesChange, NO_AVERAGES, type PriceAverages } from '../../../prices/averages.ts'
@@ -18,14 +20,15 @@ import type { TurnMemory } from './memory.ts'
 
 export interface MarkStep {
   readonly memory: TurnMemory
-  /** Orders that were triggered. */
+  /** Number of triggered orders. */
   readonly triggered: number
 }
 
 /**
- * Computes the mark and publishes it if due. A conditional order triggers only by a mark at which a batch can run: while the market is
- * closed, its oracle price stale or its settlement behind, the order waits, so that no stop is lost for lack of a batch. A mark that
- * triggers more orders than one step may change is held until all of them are triggered.
+ * Computes the mark and publishes it if due.
+ * A conditional order triggers only by a mark at which a batch can run. While the market is closed, its
+ * oracle price is stale or its settlement is behind, the order waits, so that no stop is lost for lack of a
+ * batch. A mark that triggers more orders than one step may change is held until all of them are triggered.
  */
 export function updateMark(context: TurnContext, memory: TurnMemory): MarkStep {
   const { inputs, marketId } = context
@@ -86,7 +89,7 @@ function publish(
   if (reached !== null && heldMark !== snapshot.heldMark)
     context.write({ kind: 'mark_held', mark: heldMark === null ? null : heldMark.toString() })
   const published = { ...memory, hasPublished: true }
-  // Prices alone: the auction after them has nothing to read.
+  // True for prices alone: the next auction has nothing new to read.
   const isNeutral = triggered.length === 0 && memory.standingSeq === snapshot.head
   return {
     memory: isNeutral ? { ...published, standingSeq: (snapshot.head + rows.length) as Seq } : published,
@@ -94,7 +97,7 @@ function publish(
   }
 }
 
-/** The averages as the last published mark left them. */
+/** Averages as of the last published mark. */
 export function storedAverages(state: ExchangeState, marketId: MarketId): PriceAverages {
   const stored = state.averages.get(String(marketId))
   if (stored === undefined) return NO_AVERAGES

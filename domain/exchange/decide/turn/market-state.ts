@@ -1,4 +1,6 @@
-/** One market of a state as the rules of its turn read it: views over the tables, valid until the next row. */
+/**
+ * One market of a state in the form that its turn rules read: views over the tables, valid until the next row.
+ */
 
 import { NO_FUNDS } from '../../../auction/auction-turn.ts'
 import { LiveBook } from '../../../book/live-book.ts'
@@ -10,7 +12,7 @@ import type { MatchedPositions } from '../../market-indexes.ts'
 import { toOpenOrder } from '../../open-orders.ts'
 import type { ExchangeState } from '../../state.ts'
 
-/** The books of a state, which the rules read and do not change. */
+/** Books of a state; the rules only read them. */
 class StateBook extends LiveBook {
   override readonly book
   override readonly waiting
@@ -32,7 +34,7 @@ class StateBook extends LiveBook {
     return orderIdOf(this.#marketId, this.acceptedOf(seq))
   }
 
-  /** Sequence of the acceptance of an open or waiting order. */
+  /** Acceptance sequence of an open or waiting order. */
   acceptedOf(seq: Seq): Seq {
     return this.#triggered.get(seq) ?? seq
   }
@@ -61,7 +63,7 @@ export class MarketState {
     return this.#state.userIds.get(address)
   }
 
-  /** Open or waiting orders by their places in the book. */
+  /** Open or waiting orders, by seq in the book. */
   orders(seqs: Iterable<Seq>): ReadonlyMap<Seq, OpenOrder> {
     const orders = new Map<Seq, OpenOrder>()
     for (const seq of seqs)
@@ -72,13 +74,13 @@ export class MarketState {
     return orders
   }
 
-  /** Every order of the accounts in this market that has not ended, by its place in the book. */
+  /** All orders of the accounts in this market that have not ended, by seq in the book. */
   liveOrders(accounts: Iterable<UserId>): OpenOrder[] {
     const rows = [...accounts].flatMap((account) => this.#state.orderIndex.liveOf(this.marketId, account))
     return rows.sort((a, b) => a.seq - b.seq).map((row) => toOpenOrder(this.#state, row))
   }
 
-  /** The reduce-only orders of the account that have not ended. */
+  /** Number of the account's reduce-only orders that have not ended. */
   countReduceOnly(account: UserId): number {
     return this.#state.orderIndex.liveOf(this.marketId, account).filter(({ reduceOnly }) => reduceOnly).length
   }

@@ -1,4 +1,7 @@
-/** Memory that each turn of a market passes on to the next. It is in no row: a new owner starts with `NO_MEMORY`, and no decision is worse for it. */
+/**
+ * Memory that a market's turn passes to its next turn.
+ * No row stores it: a new owner starts with `NO_MEMORY`, and its decisions are no worse.
+ */
 import type { ClearedBasis } from '../../../auction/action-basis.ts'
 import { type Deferrals, NO_DEFERRALS } from '../../../auction/deferral.ts'
 import { INITIAL_PACE, type SettlementPace } from '../../../auction/settlement-pace.ts'
@@ -6,21 +9,26 @@ import type { PriceAverages } from '../../../prices/averages.ts'
 import type { Millis, Seq } from '../../../units.ts'
 
 export interface TurnMemory {
-  /** Lost: an average settlement is assumed until it is measured again. */
+  /** If lost, an average settlement time is assumed until the next measurement. */
   readonly pace: SettlementPace
-  /** Accounts that the auction leaves out for a time. Lost: all take part again. */
+  /** Accounts that the auction leaves out temporarily. If lost, all accounts take part again. */
   readonly deferrals: Deferrals
-  /** The head of the journal in the market's last completed auction; null if unknown: then that of its last batch, in the state, counts. */
+  /**
+   * Journal head at the market's last completed auction; null if unknown.
+   * The head of its last batch, stored in the state, is used then.
+   */
   readonly standingSeq: Seq | null
-  /** Basis of the last completed auction; null if unknown: the next one runs, even if nothing has changed. */
+  /**
+   * Basis of the last completed auction; null if unknown: the next auction runs even if nothing has changed.
+   */
   readonly cleared: ClearedBasis | null
-  /** The averages with all samples since the last published mark; null: as that mark left them. */
+  /** Averages including all samples since the last published mark; null: as of that mark. */
   readonly averages: PriceAverages | null
-  /** When prices were last checked for publication; 0: they are due. */
+  /** Time of the last check of prices for publication; 0: a check is due. */
   readonly pricesCheckedAt: Millis
-  /** Whether this owner has published prices: its first check publishes them, changed or not. */
+  /** Whether this owner has published prices. Its first check publishes them even if unchanged. */
   readonly hasPublished: boolean
-  /** The number of the last liquidation on which a step decided; 0: the oldest comes first. */
+  /** Number of the last liquidation that a step decided on; 0: the oldest comes first. */
   readonly lastLiquidation: Seq
 }
 

@@ -1,4 +1,7 @@
-/** The positions and the pool of a market as its queued inheritances and deleveragings will leave them, and the pool without what adjustments may take. */
+/**
+ * Positions and pool of a market after its queued inheritances and deleveragings, and the pool less possible
+ * payouts of adjustments.
+ */
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import { FLAT } from '../../../positions/position.ts'
 import { type BackstopAccount, PendingMoves } from '../../../risk/pending-moves.ts'
@@ -10,7 +13,7 @@ import type { MarketState } from './market-state.ts'
 
 export interface QueuedMoves {
   readonly moves: PendingMoves
-  /** How many actions are in the queue. */
+  /** Number of queued actions. */
   readonly count: number
 }
 

@@ -1,4 +1,4 @@
-/** Queues single actions behind all others of their market. */
+/** Queues single actions at the end of their market's queue. */
 import { type SingleAction, touchedAccounts } from '../../../actions/action.ts'
 import { enqueue, type QueueRefusal, type QueueTail } from '../../../actions/queue.ts'
 import { toStoredPayload } from '../../../actions/stored-action.ts'
@@ -11,7 +11,9 @@ import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { TurnContext } from './context.ts'
 
-/** End of the queue, which the market's next action follows. The parts of a batch are queued together, so no batch is open. */
+/**
+ * Queue end that the market's next action follows. The parts of a batch are queued together, so no batch is open.
+ */
 const tailOf = (
   state: ExchangeState,
   marketId: MarketId,
@@ -42,8 +44,8 @@ export function queueSingle(context: TurnContext, action: SingleAction): number 
 }
 
 /**
- * Queues the action that `build` makes for the end of the queue, if the queue can take it. Returns its number; null if `build` returns null,
- * or if no action can be mined now.
+ * Queues the action that `build` returns for the queue end, if the queue has room.
+ * Returns its number; null if `build` returns null, or if no action can be mined now.
  */
 export function enqueueAction(
   context: TurnContext,

@@ -1,4 +1,4 @@
-/** One market of a state, in the terms of the rules that decide its turn. */
+/** One market of a state in the types of its turn rules. */
 
 import type { MarketSnapshot } from '../../../auction/market-snapshot.ts'
 import type { SettlementBacklog } from '../../../auction/settlement-pace.ts'
@@ -41,7 +41,7 @@ const scheduleOf = (row: MarketRow): ProtectionSchedule => ({
       : { width: BigInt(row.next_price_protection) as Rate, at: row.next_price_protection_at as Millis },
 })
 
-/** The specification with which the market was listed. */
+/** Specification at the market's listing. */
 export function specOf(state: ExchangeState, marketId: MarketId): MarketSpec {
   const listed = listedSpec(state, marketId)
   invariant(listed !== undefined, `a turn is that of a listed market, received ${marketId}`)
@@ -51,8 +51,8 @@ export function specOf(state: ExchangeState, marketId: MarketId): MarketSpec {
 // ---------------------------------------------------------------------- queue
 
 /**
- * The last report of the market's feed that an action uses, queued or mined. The report of a finalization is of another feed. Actions that a
- * state no longer has were before the newest mined one of their kind.
+ * Last report of the market's own feed used by a queued or mined action.
+ * A finalization uses another feed. Released actions are older than the newest mined action of their kind.
  */
 function usedReportOf(state: ExchangeState, marketId: MarketId, lastQueueNo: number): UsedReport | null {
   for (let queueNo = lastQueueNo; queueNo > 0; queueNo--) {

@@ -15,26 +15,26 @@ export type TurnStage = 'mark' | 'liquidations' | 'auction'
 
 export interface TurnCommand {
   readonly marketId: MarketId
-  /** Memory in the market's last answer; `NO_MEMORY` for a new owner. */
+  /** Memory from the market's last answer; `NO_MEMORY` for a new owner. */
   readonly memory: TurnMemory
-  /** A turn begins with the mark. */
+  /** Stage of the turn; a turn begins with the mark. */
   readonly stage: TurnStage
-  /** Attempts of the auction before this one. */
+  /** Number of earlier auction attempts in this turn. */
   readonly attempts: number
 }
 
 /** Result of one step of a turn. */
 export interface TurnAnswer {
-  /** For the market's next turn. If the step's rows are not stored, the memory before the step stays. */
+  /** Memory for the market's next turn. If the step's rows are not stored, the earlier memory stays valid. */
   readonly memory: TurnMemory
-  /** Orders that the mark has triggered. */
+  /** Number of orders that the mark triggered. */
   readonly triggered: number
-  /** Reasons of failed liquidations, as their rows state them. */
+  /** Failure reasons of liquidations, as in their rows. */
   readonly failures: readonly string[]
-  /** Whether settlement has more to send. */
+  /** Whether actions wait to be sent for settlement. */
   readonly hasQueued: boolean
   readonly batchId: number | null
-  /** The batch can be recomputed from them. No row has them: the proof of the batch does. */
+  /** Inputs for a recomputation of the batch. They are stored in the batch proof instead of rows. */
   readonly inputs: ClearingInputs | null
   readonly refused: readonly MatchRefusal[]
 }
@@ -49,8 +49,10 @@ export const firstStep = (marketId: MarketId, memory: TurnMemory): TurnCommand =
 const NOTHING = { triggered: 0, failures: [], hasQueued: false, batchId: null, inputs: null, refused: [] }
 
 /**
- * The decider of turns. A step that writes ends, and the next command continues the turn, so that no step changes more than the bound of
- * orders. So does an auction that is to be repeated. Other steps without rows follow each other in one decision.
+ * Decides turns.
+ * A step that writes ends the decision, and the next command continues the turn, so that each step stays
+ * within the order bound. An auction attempt that must be repeated also ends the decision. Steps without rows
+ * follow each other in one decision.
  */
 export const marketTurn =
   (hashOrder: HashOrder): Decider<TurnCommand, TurnAnswer, TurnCommand> =>

@@ -314,7 +314,7 @@ describe('a cancel of all orders', () => {
   const take = (exchange: DecidedExchange, command: CancelAllCommand | CancelAllStep) =>
     exchange.take<CancelAllCommand | CancelAllStep, OrdersAnswer, CancelAllStep>(decideCancelAll, command)
 
-  it('when any orders rest, those of the account in the market end, and no others', () => {
+  it("when any orders rest, exactly the account's orders in the market end", () => {
     const anywhere = fc.constantFrom(null, ...MARKETS.map(({ marketId }) => marketId))
     fc.assert(
       fc.property(fc.array(anyCommand, { maxLength: 20 }), anywhere, (commands, marketId) => {
