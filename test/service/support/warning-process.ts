@@ -1,4 +1,4 @@
-/** A process whose dependencies use stderr: it warns at an interval, and fails when it is told to. Its parent reads its IPC channel only. */
+/** A process whose dependencies use stderr: it warns at an interval, and fails on a message of its parent. The parent reads the IPC channel only. */
 import { environment } from '../../../service/environment.ts'
 import { runProcess } from '../../../service/process.ts'
 
