@@ -82,7 +82,7 @@ describe('the check of a deployment', function () {
     const responseOf = async (of: string) =>
       (await connection.ethers.provider.getTransaction(of)) as TransactionResponse
 
-    it('when it tells the truth, the creation is as described', async () => {
+    it('when it answers truthfully, the creation is as described', async () => {
       expect(await creationWith({})).to.equal('as described')
     })
 
