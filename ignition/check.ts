@@ -257,6 +257,7 @@ async function checkTerms(
     finding(`${name}: extension`, at('MarketExtension'), await trader.extension()),
     finding(`${name}: domain separator`, TypedDataEncoder.hashDomain(domain), await trader.domainSeparator()),
     finding(`${name}: grid`, Object.values(gridOf(spec)), [...(await trader.grid())]),
+    ...(await checkEnding(trader, name, spec)),
     finding(`${name}: parameters`, Object.values(parametersOf(spec, reports)), [
       ...(await trader.parameters()),
     ]),
@@ -303,6 +304,20 @@ async function checkMarket(input: CheckInput, file: MarketFile, history: History
     finding(`${name}: operators`, [...file.operators].sort(), operators.sort()),
     finding(`${name}: number of operators`, operators.length, (await trader.readiness())[1]),
     ...(await checkPending(trader, name)),
+  ]
+}
+
+/** The grid has the listed expiry and window. The parameters role can extend both, and the market can have ended. */
+async function checkEnding(
+  trader: IsolatedTrader,
+  name: string,
+  { expiresAt, disputeWindow }: MarketFile['spec'],
+): Promise<Finding[]> {
+  const [ending, windDown] = [await trader.ending(), await trader.windDown()]
+  return [
+    finding(`${name}: expiry in force, ms`, expiresAt, ending.expiresAt),
+    finding(`${name}: dispute window in force, ms`, disputeWindow, ending.disputeWindow),
+    finding(`${name}: time of its end, ms`, 0, windDown.endedAt),
   ]
 }
 

@@ -1,8 +1,9 @@
 /**
  * The transactions that created the contracts of a deployment. A node has no method that finds them, so Ignition's journal names
- * them. The journal belongs to the deployer and is only a hint: the receipt on the chain proves the address.
+ * them. The journal belongs to the deployer and is only a hint: the receipt on the chain proves the address. The signed transaction
+ * proves its sender, its nonce and its input, so the node must be believed only that it was mined.
  */
-import type { Provider } from 'ethers'
+import { getCreateAddress, type Provider, Transaction, type TransactionResponse } from 'ethers'
 import { text } from './finding.ts'
 
 export interface Creation {
@@ -46,16 +47,35 @@ async function creationOf(provider: Provider, address: string, hash: string): Pr
       return `unknown: transaction ${hash} in journal.jsonl of the deployment created ${receipt.contractAddress ?? 'no contract'}`
     const block = await provider.getBlock(receipt.blockNumber)
     if (block === null) return `unknown: the node does not return block ${receipt.blockNumber}`
+    if (block.hash !== receipt.blockHash)
+      return `unknown: the receipt of transaction ${hash} is of block ${receipt.blockHash}, and block ${block.number} is ${block.hash}`
+    const signed = signedContent(transaction)
+    if (signed.hash !== hash || signed.from === null)
+      return `unknown: the node returned transaction ${signed.hash} for ${hash}`
+    const created = getCreateAddress({ from: signed.from, nonce: signed.nonce })
+    if (signed.to !== null || text(created) !== address)
+      return `unknown: transaction ${hash} of ${signed.from} creates ${signed.to === null ? created : 'no contract'}`
     return {
       hash,
       block: receipt.blockNumber,
       time: block.timestamp,
-      sender: transaction.from,
-      input: transaction.data,
+      sender: signed.from,
+      input: signed.data,
     }
   } catch (error) {
     return `unknown: the node refused transaction ${hash}: ${(error as Error).message}`
   }
+}
+
+/** The transaction with the hash and the sender that its content and its signature have, whatever the node says of them. */
+function signedContent(response: TransactionResponse): Transaction {
+  const { type, to, nonce, gasLimit, data, value, chainId, signature, accessList } = response
+  const content = { type, to, nonce, gasLimit, data, value, chainId, signature, accessList }
+  const { gasPrice, maxFeePerGas, maxPriorityFeePerGas } = response
+  return Transaction.from({
+    ...content,
+    ...(type === 2 ? { maxFeePerGas, maxPriorityFeePerGas } : { gasPrice }),
+  })
 }
 
 /** The first block of the contracts whose creation is known; null if none is. */

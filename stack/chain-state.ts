@@ -1,6 +1,6 @@
 /** Anvil's state file: repaired before anvil loads it, and bounded, because anvil writes all of it every five seconds. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { unusable, writeWhole } from './data-dir.ts'
+import { statSync } from 'node:fs'
+import { readText, unusable, writeWhole } from './data-dir.ts'
 import { StackError } from './options.ts'
 import type { Service } from './services.ts'
 
@@ -29,8 +29,9 @@ const WATCH_MS = 60_000
  * indexer has recorded what the older ones contain.
  */
 export function repairChainState(path: string, keptBytes = KEPT_BYTES): void {
-  if (!existsSync(path)) return
-  const state = read(path)
+  const text = readText(path, LOST)
+  if (text === null) return
+  const state = parse(path, text)
   const [genesis] = state.blocks
     .filter((block) => numberOf(block) === 0)
     .sort((a, b) => Number(a.header.timestamp) - Number(b.header.timestamp))
@@ -88,10 +89,12 @@ export function boundChainState(
   }
 }
 
-function read(path: string): ChainState {
+const LOST = 'without it the chain is lost: start again with --fresh'
+
+function parse(path: string, text: string): ChainState {
   let state: ChainState
   try {
-    state = JSON.parse(readFileSync(path, 'utf8')) as ChainState
+    state = JSON.parse(text) as ChainState
   } catch (error) {
     throw unusable(path, error, 'it is not a chain state, and the chain is lost: start again with --fresh')
   }

@@ -1,8 +1,9 @@
 /** Starts a program that ends with this process, even if this process is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { openOutput } from './data-dir.ts'
 import { StackError } from './options.ts'
 
 export interface ChildOptions {
@@ -89,7 +90,7 @@ function spawnGuard({
   stopSignal = 'INT',
   removeAfter = '',
 }: ChildOptions): ChildProcess {
-  const output = openSync(logFile, 'w')
+  const output = openOutput(logFile, 'w')
   // A session of its own: Ctrl-C reaches only this process, which stops the programs in order.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
     detached: true,

@@ -3,6 +3,7 @@ import {
   closeSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -105,10 +106,11 @@ export function readJson<Content>(
   path: string,
   isContent: (content: Content) => boolean = () => true,
 ): Content | null {
-  if (!existsSync(path)) return null
+  const text = readText(path, RESTART)
+  if (text === null) return null
   let content: Content
   try {
-    content = JSON.parse(readFileSync(path, 'utf8')) as Content
+    content = JSON.parse(text) as Content
   } catch (error) {
     throw unusable(path, error, RESTART)
   }
@@ -117,6 +119,44 @@ export function readJson<Content>(
 }
 
 const RESTART = '--fresh starts again without the state of this folder'
+
+/**
+ * Null if the file does not exist. A link whose file is missing, for example on a disk that is not mounted, is refused: a new file in
+ * its place would lose the state behind it.
+ */
+export function readText(path: string, remedy: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    if (!isMissing) throw unusable(path, error, remedy)
+    if (!isLink(path)) return null
+    throw new StackError(`${path} is a link to a missing file: restore the file; ${remedy}`)
+  }
+}
+
+/** Throws if the path is a link whose file or folder is missing. `existsSync` follows links, so it reports such a path as absent. */
+export function exists(path: string, remedy: string): boolean {
+  if (existsSync(path)) return true
+  if (!isLink(path)) return false
+  throw new StackError(`${path} is a link to a missing file: restore the file; ${remedy}`)
+}
+
+const isLink = (path: string): boolean =>
+  lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+
+/** Opens the file of a process's output. */
+export function openOutput(path: string, flags: 'a' | 'w'): number {
+  try {
+    return openSync(path, flags)
+  } catch (error) {
+    throw unusable(
+      path,
+      error,
+      'remove it; it is the output of a process, which is a file that this user can write',
+    )
+  }
+}
 
 /** One line: what the system says of the path, and what would be valid. */
 export function unusable(path: string, error: unknown, remedy: string): StackError {

@@ -1,6 +1,7 @@
 /** Every key of the local stack, derived from one phrase that is generated with the data directory and stored in it. */
 import { HDNodeWallet, Mnemonic, randomBytes } from 'ethers'
-import { type DataDir, readJson, writePrivate } from './data-dir.ts'
+import { type DataDir, exists, readJson, writePrivate } from './data-dir.ts'
+import { StackError } from './options.ts'
 
 export interface Key {
   readonly address: string
@@ -51,9 +52,16 @@ const AT = {
   replay: 10_000,
 } as const
 
+const FRESH = 'restore it, or start again with --fresh'
+
 export function loadKeys(dir: DataDir): Keys {
   const stored = readJson<{ phrase: string }>(dir.keys, ({ phrase }) => Mnemonic.isValidMnemonic(phrase))
   if (stored !== null) return keysOf(stored.phrase)
+  // New keys have no role in contracts that were deployed with other ones.
+  if (exists(dir.deployment, FRESH))
+    throw new StackError(
+      `${dir.keys} is missing, so the contracts of ${dir.deployment} have no owner: ${FRESH}`,
+    )
   const phrase = Mnemonic.fromEntropy(randomBytes(16)).phrase
   writePrivate(dir.keys, { phrase })
   return keysOf(phrase)

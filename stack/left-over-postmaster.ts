@@ -1,7 +1,8 @@
 /** A server of an earlier stack that still runs on the cluster, or only the file that names it. The caller has locked the data directory. */
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readText } from './data-dir.ts'
 import { commandOf, isRunning } from './lock.ts'
 import { StackError } from './options.ts'
 
@@ -12,8 +13,12 @@ const SIGNALS = ['SIGINT', 'SIGQUIT'] as const
 /** Ends the server of the cluster in `data`. A file that names another process, whose id is a reused one, is removed: the server would refuse it. */
 export async function endLeftOver(data: string): Promise<void> {
   const file = join(data, 'postmaster.pid')
-  if (!existsSync(file)) return
-  const pid = Number.parseInt(readFileSync(file, 'utf8'), 10)
+  const content = readText(
+    file,
+    'remove it; it names the process of a Postgres server, which is no longer known',
+  )
+  if (content === null) return
+  const pid = Number.parseInt(content, 10)
   if (!(pid > 0) || !isServerOf(pid, data)) return rmSync(file, { force: true })
   for (const signal of SIGNALS) {
     process.kill(pid, signal)

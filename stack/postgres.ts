@@ -2,13 +2,13 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { startChild } from './child.ts'
-import { unusable } from './data-dir.ts'
+import { exists, readText } from './data-dir.ts'
 import { endLeftOver } from './left-over-postmaster.ts'
 import { StackError } from './options.ts'
 import { freePort } from './ports.ts'
@@ -57,6 +57,8 @@ const PASSWORD = /^[0-9a-f]{32}$/
 /** Code of Postgres for a password that is not the one of the login. */
 const PASSWORD_REFUSED = '28P01'
 
+const LOST = 'without it the database is lost: start again with --fresh'
+
 const passwordError = (file: string): StackError =>
   new StackError(
     `${file} does not contain the password of the database, so the database is lost: start again with --fresh`,
@@ -80,7 +82,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const data = resolve(dir, 'data')
   const passwordFile = join(dir, 'password')
   const user = await userSwitch([binary('postgres'), '--version'])
-  if (!existsSync(join(data, 'PG_VERSION'))) {
+  exists(data, LOST)
+  if (!exists(join(data, 'PG_VERSION'), LOST)) {
     // A cluster, which `initdb` has completed: creating another one in its place would delete the database.
     if (existsSync(join(data, 'global', 'pg_control')))
       throw new StackError(
@@ -88,14 +91,12 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       )
     await createCluster(user, data, passwordFile, temporary)
   }
-  if (!existsSync(passwordFile))
+  const password = readText(passwordFile, LOST)
+  if (password === null)
     throw new StackError(`${passwordFile} is missing, so the database is lost: start again with --fresh`)
   await endLeftOver(data)
 
   const server = { host: '127.0.0.1', port: port ?? (await freePort()), user: DATABASE }
-  const password = await readFile(passwordFile, 'utf8').catch((error: unknown) => {
-    throw unusable(passwordFile, error, 'the database is lost: start again with --fresh')
-  })
   if (!PASSWORD.test(password)) throw passwordError(passwordFile)
   const socket = hasSocket(data) ? data : ''
   const chosen = [

@@ -1,9 +1,10 @@
 /** Keeps child processes running: starts them, restarts them with growing pauses, and stops them in order. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KILL_AFTER_MS } from '../service/environment.ts'
+import { makeFolder, openOutput } from './data-dir.ts'
 import { StackError } from './options.ts'
 
 export interface ProcessSpec {
@@ -52,7 +53,7 @@ const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
 const PARENT_WATCH = new URL('parent-watch.ts', import.meta.url).href
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
-  mkdirSync(options.logDir, { recursive: true })
+  makeFolder(options.logDir)
   const processes: Managed[] = []
   return {
     start(spec) {
@@ -78,7 +79,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
 
   const launch = (extra: Readonly<Record<string, string>> = {}): void => {
     pending = null
-    const output = openSync(logFile, 'a')
+    const output = openOutput(logFile, 'a')
     const started = Date.now()
     const words = [...(spec.launcher ?? []), process.execPath, '--import', PARENT_WATCH, ...spec.args]
     const [command = '', ...args] = words

@@ -7,7 +7,7 @@ import { compileValidator } from '../http/validation.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
 import type { Signed } from '../ports.ts'
 import type { Item, NewOrder } from './command.ts'
-import { placementIdentity, saltedOrder } from './command-identity.ts'
+import { placementIdentity, type SaltedOrder, saltedOrder } from './command-identity.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
 import type { CommandPorts } from './submit-single.ts'
 
@@ -79,25 +79,26 @@ export function itemParser<Body>({
     const items = parsed.map(async (item, at): Promise<Item> => {
       if (item instanceof ApiError) return { kind: 'refused', error: item }
       const order = verified[next++]
-      if (order instanceof ApiError) return { kind: 'refused', error: await unlessPlaced(ports, item, order) }
+      if (order instanceof ApiError)
+        return { kind: 'refused', error: await unlessPlaced(ports, item.order, order) }
       const body = bodies[at] as Body
       const clientOrderId = orderOf(body).client_order_id ?? null
       const { spec, flags } = item
       try {
         return itemOf(body, { spec, order: order as NewOrder['order'], clientOrderId, flags })
       } catch (error) {
-        if (error instanceof ApiError) return { kind: 'refused', error }
-        throw error
+        if (!(error instanceof ApiError)) throw error
+        return { kind: 'refused', error: await unlessPlaced(ports, item.order, error) }
       }
     })
     return Promise.all(items)
   }
 }
 
-/** The error of an order whose signature is refused now: it may have been placed before. */
-async function unlessPlaced(
-  { attempts, findBySalt }: CommandPorts,
-  { order: { marketId, maker, salt } }: Signed,
+/** The error of an order that is refused, now or by an earlier attempt: another attempt may have placed it. */
+export async function unlessPlaced(
+  { attempts, findBySalt }: Pick<CommandPorts, 'attempts' | 'findBySalt'>,
+  { marketId, maker, salt }: Omit<SaltedOrder, 'salt'> & { readonly salt: string | bigint | number },
   error: ApiError,
 ): Promise<ApiError> {
   const identity = placementIdentity(findBySalt, { marketId, maker, salt: String(salt) }, null)

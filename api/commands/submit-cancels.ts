@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import type { StoredResult as RequestResult } from '../../domain/journal/request-rows.ts'
 import type { Caller } from '../auth/caller.ts'
-import { ApiError, itemError } from '../errors.ts'
+import { ApiError, type ItemError, itemError } from '../errors.ts'
 import { type Specs, specOf } from '../markets/market-directory.ts'
 import type { CancelAllAnswer, CancelBatchAnswer, CancelBatchBody } from '../order-entry/batch-schema.ts'
 import { type OrderRow, orderView } from '../orders/view.ts'
@@ -35,7 +35,7 @@ export async function cancelBatch(
   )
   return afterExecution(logger, {}, () =>
     'stored' in executed
-      ? repeated(ports, body, requested, executed.stored)
+      ? repeated(ports, userId, body, requested, executed.stored)
       : firstAnswer(ports, body, requested, executed.report),
   )
 }
@@ -60,9 +60,19 @@ function resultOf(order_hash: string, itemResult: ItemResult, specs: Specs): Res
 
 const viewOf = (specs: Specs, order: OrderRow) => orderView(specOf(specs, order), order, NOT_IN_BOOK)
 
+/** A later attempt may have cancelled the order: it did not exist when the batch was executed. */
+const isEndingOf = (userId: number, order: StoredOrder | undefined): boolean =>
+  order?.user_id === userId && (order.ended_at !== null || order.closing_reason !== null)
+
+const inDoubt = ({ message, details }: ItemError): ItemError => ({
+  message,
+  details: { ...details, outcome: 'unknown' },
+})
+
 /** The answer to cancels that were executed before. Each order is shown in its present state. */
 async function repeated(
   { epochs, findOrders, markets }: CommandPorts,
+  userId: number,
   { client_request_id }: CancelBatchBody,
   requested: readonly string[],
   { results, read_after }: StoredRequest,
@@ -71,8 +81,11 @@ async function repeated(
   const specs = await markets.ofRows([...orders.values()])
   await epochs.refresh()
   const repeatedResult = (result: RequestResult, at: number): Result => {
-    if (result.kind === 'refused')
-      return { order_hash: requested[at] as string, error: storedItemError(result.refusal) }
+    if (result.kind === 'refused') {
+      const order_hash = requested[at] as string
+      const error = storedItemError(result.refusal)
+      return { order_hash, error: isEndingOf(userId, orders.get(order_hash)) ? inDoubt(error) : error }
+    }
     if (result.kind !== 'cancelled') throw new Error('a batch of cancels places nothing')
     const { hash, cancelled, is_duplicate } = result
     const order = viewOf(specs, orders.get(hash) as StoredOrder)

@@ -9,6 +9,7 @@ import type { ClientRequest, Executed, Item, StoredRequest } from './command.ts'
 import { requestIdentity } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { itemParser } from './parse-items.ts'
+import { withLaterPlacements } from './repeated-refusals.ts'
 import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
 import type { StoredOrder } from './stored-orders.ts'
 import type { CommandPorts } from './submit-single.ts'
@@ -74,7 +75,7 @@ export async function placeBatch(
   return afterExecution(ports.logger, {}, async () =>
     JSON.stringify(
       'stored' in executed
-        ? await repeated(ports, body, executed.stored)
+        ? await repeated(ports, caller, body, executed.stored)
         : firstAnswer(body, items, executed.report),
     ),
   )
@@ -90,13 +91,16 @@ function noteSent({ orderMarkets }: CommandPorts, items: readonly Item[], arriva
 
 /** The answer to a batch that was executed before. Orders are read by the stored hashes: an order that would be rejected now is in no item. */
 async function repeated(
-  { findOrders, markets, epochs }: CommandPorts,
+  ports: CommandPorts,
+  { address }: Caller,
   body: PlaceBatchBody,
   stored: StoredRequest,
 ): Promise<PlaceBatchAnswer> {
+  const { findOrders, markets, epochs } = ports
   const orders = await findOrders(hashesOfRequest(stored))
   const specs = await markets.ofRows([...orders.values()])
   const find = (hash: string) => orders.get(hash) as StoredOrder
   await epochs.refresh()
-  return repeatedAnswer(body, stored, { specs, find, bookmark: epochs.bookmark })
+  const answer = repeatedAnswer(body, stored, { specs, find, bookmark: epochs.bookmark })
+  return { ...answer, results: await withLaterPlacements(ports, address, body.orders, answer.results) }
 }

@@ -16,6 +16,7 @@ import { placementIdentity, saltedOrder } from './command-identity.ts'
 import { afterExecution } from './earlier-attempts.ts'
 import { itemParser } from './parse-items.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
+import { withLaterPlacements } from './repeated-refusals.ts'
 import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
 import type { StoredOrder } from './stored-orders.ts'
 import { executeBatch, type JsonText } from './submit-placements.ts'
@@ -112,7 +113,7 @@ export async function replaceBatch(
   const mayBeSent = () => afterTargets(ports, targets, arrival)
   const executed = await executeBatch(ports, caller, batch, { arrival, mayBeSent })
   return afterExecution(ports.logger, {}, () =>
-    answered(ports, body, 'stored' in executed ? executed : { report: executed.report, items }),
+    answered(ports, caller, body, 'stored' in executed ? executed : { report: executed.report, items }),
   )
 }
 
@@ -120,9 +121,14 @@ type BatchResult =
   | { readonly stored: StoredRequest }
   | { readonly report: CommandReport; readonly items: readonly Item[] }
 
-async function answered(ports: CommandPorts, body: ReplaceBatchBody, result: BatchResult): Promise<JsonText> {
+async function answered(
+  ports: CommandPorts,
+  caller: Caller,
+  body: ReplaceBatchBody,
+  result: BatchResult,
+): Promise<JsonText> {
   const { answer, replaced, ids } =
-    'stored' in result ? await repeated(ports, body, result.stored) : first(body, result)
+    'stored' in result ? await repeated(ports, caller, body, result.stored) : first(body, result)
   const missing = ids.filter((id, at) => id !== null && replaced[at] === undefined) as string[]
   const found = await ports.findOrdersById(missing)
   const orders = ids.map((id, at) => replaced[at] ?? (id === null ? undefined : found.get(id)))
@@ -157,15 +163,19 @@ function first(
 
 /** Orders of a repetition are read by the stored hashes: an order that would be rejected now is in no item. */
 async function repeated(
-  { findOrders, markets, epochs }: CommandPorts,
+  ports: CommandPorts,
+  { address }: Caller,
   body: ReplaceBatchBody,
   stored: StoredRequest,
 ): Promise<WithReplaced> {
+  const { findOrders, markets, epochs } = ports
   const orders = await findOrders(hashesOfRequest(stored))
   const specs = await markets.ofRows([...orders.values()])
   const find = (hash: string) => orders.get(hash) as StoredOrder
   await epochs.refresh()
-  const answer = repeatedAnswer(body, stored, { specs, find, bookmark: epochs.bookmark })
+  const then = repeatedAnswer(body, stored, { specs, find, bookmark: epochs.bookmark })
+  const placements = body.orders.map(({ order }) => order)
+  const answer = { ...then, results: await withLaterPlacements(ports, address, placements, then.results) }
   const ids = answer.results.map((one) => ('order' in one ? one.order.replaces : null))
   return { answer, replaced: ids.map(() => undefined), ids }
 }

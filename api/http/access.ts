@@ -358,7 +358,7 @@ export function controlAccess(
 /** An operation costs one request of its limit, and one more for each of these bytes of its answer. */
 const BYTES_PER_REQUEST = 32 * 1024
 /** The limit of batches allows for their answers. */
-const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels'])
+const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels', 'proofs'])
 
 /** The requests that an answer costs beyond the first one: reading, converting and serializing its rows takes more time than the rest. */
 export const costOfAnswer = (bucket: Bucket, bytes: number): number =>

@@ -50,10 +50,14 @@ export const FLAG_AND_REPLACEMENT_ERRORS = {
     400,
     'Less the quantity that the replaced order has filled, the new order is below the minimum order size.',
   ),
-  ORDER_FLAGS_DIFFER: permanent(
-    409,
-    'The same signed order was placed before with another time_in_force, post_only, bracket_id or builder; these cannot be changed. Sign a new order.',
-  ),
+  // In these two the order itself is placed: its own outcome, not the one of the attempt, is what the caller acts on.
+  ORDER_FLAGS_DIFFER: {
+    ...permanent(
+      409,
+      'The same signed order was placed before with another time_in_force, post_only, bracket_id or builder; these cannot be changed. Sign a new order.',
+    ),
+    outcome: 'placed',
+  },
   ORDER_NOT_REPLACEABLE: permanent(
     409,
     'Nothing of the order is left to replace: it has ended, is ending, or all of it is settling. No new order was placed.',
@@ -62,5 +66,8 @@ export const FLAG_AND_REPLACEMENT_ERRORS = {
     409,
     'The order is partly filled or settling, and if_filled is refuse. No new order was placed, and the order stays.',
   ),
-  NOT_A_REPLACEMENT: permanent(409, 'The new order was placed before and has not replaced this order.'),
+  NOT_A_REPLACEMENT: {
+    ...permanent(409, 'The new order was placed before and has not replaced this order.'),
+    outcome: 'placed',
+  },
 } as const satisfies Readonly<Record<string, CatalogueEntry>>

@@ -104,3 +104,26 @@ export async function fundAccounts(
     await Promise.all([ingest.close(), publisher.close()])
   }
 }
+
+/** Longer than a test. */
+const DAY_MS = 86_400_000
+
+/** Lets the engine run auctions on the first report of each market. */
+export async function allowAuctions(
+  db: Db,
+  { env }: IsolatedEngine,
+  markets: readonly BenchMarket[],
+): Promise<void> {
+  const access = { members: [env.ENGINE_URL], keys: keysOf('keys', env.ENGINE_KEYS_FILE, ROLES) }
+  const worker = connectEngine(await identityOf(db, CHAIN_ID), access, 'worker', SILENT)
+  try {
+    for (const { spec } of markets) {
+      const moves = { moveBase: 1_000_000n, moveSlope: 0n, moveWindow: 1_000 as Millis }
+      const rules = { kind: spec.kind, tick: spec.tick as Price, maxAge: DAY_MS as Millis, ...moves }
+      await worker.engine.inform({ kind: 'inform_rules', marketId: spec.marketId, rules })
+    }
+    await worker.engine.inform({ kind: 'inform_head', time: Date.now() as Millis })
+  } finally {
+    await worker.close()
+  }
+}

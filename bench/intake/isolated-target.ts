@@ -113,8 +113,12 @@ async function startApi(url: string, port: number, env: Env): Promise<ChildProce
   }
 }
 
+export interface IsolatedTarget extends Target {
+  readonly engine: IsolatedEngine
+}
+
 /** `env` is added to the environment of the api. */
-export async function startIsolated(env: Env = {}): Promise<Target> {
+export async function startIsolated(env: Env = {}): Promise<IsolatedTarget> {
   const dir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const postgres = await startPostgres({ dir })
   const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
@@ -136,7 +140,8 @@ export async function startIsolated(env: Env = {}): Promise<Target> {
     children.push(api)
     const processes = { api: api.pid ?? 0, engine: engine.process.pid ?? 0 }
     const databaseUrl = postgres.url
-    return { port, keys, markets: ISOLATED_MARKETS, db, databaseUrl, processes, keeperUrl: null, stop }
+    const markets = ISOLATED_MARKETS
+    return { port, keys, markets, db, databaseUrl, processes, keeperUrl: null, engine, stop }
   } catch (error) {
     await stop()
     throw error

@@ -8,6 +8,7 @@ import { afterEach, describe, it } from 'mocha'
 import { createLogWriter, type LogFile } from '../../service/log-writer.ts'
 
 const PROGRAM = fileURLToPath(new URL('support/busy-logger.ts', import.meta.url))
+const WARNING_PROGRAM = fileURLToPath(new URL('support/warning-process.ts', import.meta.url))
 const FULL = '/dev/full'
 
 /** A file that accepts `room` bytes. */
@@ -149,4 +150,42 @@ describe('a process with an unwritable log', function () {
     await expectAlive(child)
     await expectEnd(child)
   })
+})
+
+describe('a process whose stderr is not read', function () {
+  this.timeout(30_000)
+  const children: ChildProcess[] = []
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill('SIGKILL')
+  })
+
+  /** Output and errors go to one pipe, as in a container. The reader of the pipe reads nothing. */
+  function start(): ChildProcess {
+    const words = [process.execPath, WARNING_PROGRAM].map((word) => `'${word}'`).join(' ')
+    const child = spawn('/bin/bash', ['-c', `exec ${words} > >(exec sleep 60 2>&- 3>&-) 2>&1`], {
+      env: { PATH: process.env.PATH },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    children.push(child)
+    return child
+  }
+
+  async function expectAlive(child: ChildProcess): Promise<void> {
+    for (let turn = 0; turn < 50; turn++) await once(child, 'message')
+  }
+
+  it('when dependencies emit warnings, it goes on, and ends on a signal', async () => {
+    const child = start()
+    await expectAlive(child)
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).to.deep.equal([0, null])
+  })
+
+  for (const failure of ['throw', 'reject'])
+    it(`when it fails by an error that nothing catches (${failure}), it ends with 1`, async () => {
+      const child = start()
+      await expectAlive(child)
+      child.send(failure)
+      expect(await once(child, 'exit')).to.deep.equal([1, null])
+    })
 })

@@ -10,9 +10,12 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { costOfCancels } from '../../../api/http/access.ts'
 import type { Bucket } from '../../../api/http/buckets.ts'
-import { startIsolated } from '../../../bench/intake/isolated-target.ts'
-import { accountOf, bodyOf, type Signed, signerOf } from '../../../bench/intake/orders.ts'
+import { allowAuctions } from '../../../bench/intake/isolated-engine.ts'
+import { type IsolatedTarget, startIsolated } from '../../../bench/intake/isolated-target.ts'
+import { accountOf, bodyOf, orderSigner, type Signed, signerOf } from '../../../bench/intake/orders.ts'
 import type { Target } from '../../../bench/intake/target.ts'
+import type { Order } from '../../../domain/orders/order.ts'
+import type { Seconds, Steps, Ticks } from '../../../domain/units.ts'
 import { budgetOf, DEFAULTS, LIMITS } from '../support/cost-budget.ts'
 import { newRequestId } from '../support/place-batch.ts'
 import { ProcessorTime } from '../support/processor-time.ts'
@@ -50,7 +53,7 @@ describe('the cost of commands on orders at their maximum', function () {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const account = accountOf(0)
   const report: string[] = []
-  let target: Target
+  let target: IsolatedTarget
   let time: ProcessorTime
   let idle: Costs
   let salt = 16
@@ -91,9 +94,9 @@ describe('the cost of commands on orders at their maximum', function () {
   const fieldsOf = (order: Signed) => JSON.parse(textOf(order))
   const textOf = (order: Signed) => bodyOf(order, (target.markets[0] as Target['markets'][number]).spec)
 
-  async function post(path: string, body: string): Promise<Answer> {
+  async function post(path: string, body: string, account = 0): Promise<Answer> {
     const headers = {
-      authorization: `Key ${target.keys[0]}`,
+      authorization: `Key ${target.keys[account]}`,
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
     }
@@ -321,6 +324,57 @@ describe('the cost of commands on orders at their maximum', function () {
       prepare: async () => Array<number>(50).fill(60),
       call: (seconds) => post('/v0/orders/cancel/all-after', JSON.stringify({ timeout_seconds: seconds })),
     })
+    expectWithin()
+  })
+
+  /** An order of the first market, at the report's price. */
+  function orderOf(by: number, side: Order['side'], terms: Partial<Order>): Signed {
+    const market = target.markets[0] as Target['markets'][number]
+    const { address: maker, key } = accountOf(by)
+    const own = { marketId: market.spec.marketId, maker, side, salt: BigInt(salt++) }
+    const rest = { trigger: 0 as Ticks, leverage: 5, reduceOnly: false, expiration: 0 as Seconds }
+    const order = {
+      type: 'LIMIT',
+      price: market.oracle,
+      quantity: 1_000 as Steps,
+      ...own,
+      ...rest,
+      ...terms,
+    } as const
+    return orderSigner(market)(order, key)
+  }
+  const closing = () =>
+    textOf(
+      orderOf(0, 'SHORT', { type: 'MARKET', price: 0 as Ticks, quantity: 10 as Steps, reduceOnly: true }),
+    )
+  const close = async (body: string) => {
+    const answer = await post('/v0/positions/close', body)
+    expect(answer.status, JSON.stringify(answer.body)).to.equal(200)
+    return answer
+  }
+
+  it('when a position is closed, it takes no more than its limit allows', async () => {
+    await allowAuctions(target.db, target.engine, target.markets)
+    for (const [by, side] of [
+      [0, 'LONG'],
+      [1, 'SHORT'],
+    ] as const)
+      expect((await post('/v0/orders', textOf(orderOf(by, side, {})), by)).status).to.equal(200)
+    while ((await close(closing())).body.position_quantity !== 1) await sleep(200)
+    const call = async (body: string) => {
+      const answer = await close(body)
+      expect(answer.body).to.include({ position_quantity: 1 })
+      return answer
+    }
+    for (const resting of [0, 400]) {
+      const prepare = async () => {
+        await cancelAll()
+        await placed(resting)
+        return Array.from({ length: 50 }, closing)
+      }
+      await measure(`positions/close beside ${resting} orders`, of('orders'), { prepare, call })
+    }
+    await cancelAll()
     expectWithin()
   })
 })

@@ -3,6 +3,7 @@ import {
   AbstractSigner,
   concat,
   getCreateAddress,
+  type Provider,
   type Signer,
   type TransactionRequest,
   toBeHex,
@@ -86,10 +87,14 @@ class RecordingSigner extends AbstractSigner {
   }
 }
 
-export async function deployTampered({ ethers }: Connection, forgery?: Forgery): Promise<Exchange> {
+export async function deployTampered(
+  { ethers }: Connection,
+  forgery?: Forgery,
+  market = 'ignition/markets/local/btc-perp.json',
+): Promise<Exchange> {
   const [first, operator] = await ethers.getSigners()
   if (first === undefined || operator === undefined) throw new Error('the chain has no accounts')
-  const described = readMarketFile('ignition/markets/local/btc-perp.json', 6343n)
+  const described = readMarketFile(market, 6343n)
   const file = { ...described, operators: [operator.address.toLowerCase() as Address] }
   const signer = new RecordingSigner(first, forgery)
   const shared = await deployShared(signer)
@@ -121,10 +126,11 @@ export async function wrongIn(
   { ethers }: Connection,
   compiled: CheckInput['compiled'],
   { deployment, hashes, file, treasury }: Exchange,
+  provider: Provider = ethers.provider,
 ): Promise<readonly Finding[]> {
   const holders = { admin: treasury, listing: treasury, parameters: treasury, guardian: treasury, treasury }
   const findings = await checkDeployment({
-    provider: ethers.provider,
+    provider,
     deployment,
     parameters: {
       exchange: { roleDelay: 0, oracleNotice: 0, listingDelay: 0, treasury },
