@@ -5,6 +5,7 @@ import * as act from './support/actions.ts'
 import { openPage, type WatchedPage } from './support/browser.ts'
 import { usePageExchange } from './support/exchange.ts'
 import { type InjectedWallet, injectWallet } from './support/injected-wallet.ts'
+import { serveStatically } from './support/static-host.ts'
 
 const { byId, PATIENCE_MS, toast } = act
 
@@ -38,6 +39,8 @@ interface Entry {
   readonly text: string
 }
 
+const OTHER_ISSUER = 'https://issuer.example/realm'
+
 describe('web: the session key in this browser', function () {
   this.timeout(4 * PATIENCE_MS)
   const exchange = usePageExchange()
@@ -66,6 +69,38 @@ describe('web: the session key in this browser', function () {
     await exchange.stack.issuer.restart('SIGKILL')
     await exchange.stack.issuer.ready()
     await act.signIn(page, base())
+  })
+
+  it('when the site names another identity provider, the sign-in goes there, with the client of the site', async () => {
+    const host = await serveStatically({
+      api_url: base(),
+      issuer_url: OTHER_ISSUER,
+      client_id: 'another-client',
+      rpc_urls: [],
+    })
+    const other = await openPage(exchange.browser)
+    const otherWallet = await injectWallet(other.context, exchange.stack.file.rpc_url)
+    await other.page.route(`${OTHER_ISSUER}/**`, async (route) => {
+      const isDiscovery = route.request().url().endsWith('/.well-known/openid-configuration')
+      const endpoints = {
+        authorization_endpoint: `${OTHER_ISSUER}/authorize`,
+        token_endpoint: `${OTHER_ISSUER}/token`,
+      }
+      const headers = { 'access-control-allow-origin': '*' }
+      await (isDiscovery ? route.fulfill({ json: endpoints, headers }) : route.fulfill({ body: 'here' }))
+    })
+    await other.page.goto(`${host.url}/account`)
+    await byId(other.page, 'wallet').click({ timeout: PATIENCE_MS })
+    await byId(other.page, 'sign-in').click()
+    await other.page.waitForURL(`${OTHER_ISSUER}/authorize?**`, { timeout: PATIENCE_MS })
+    const query = new URL(other.page.url()).searchParams
+    expect(query.get('client_id')).to.equal('another-client')
+    expect(query.get('redirect_uri')).to.equal(`${host.url}/signed-in`)
+    expect(query.get('code_challenge_method')).to.equal('S256')
+    expect(other.faults).to.deep.equal([])
+    await other.context.close()
+    otherWallet.close()
+    await host.close()
   })
 
   it('when a session key is to be registered, the page shows its permission and lifetime, and what the storage protects from', async () => {
