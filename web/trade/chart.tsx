@@ -81,20 +81,21 @@ function useChart(market: Market, { interval, priceType }: Query) {
   const [error, setError] = useState<string | null>(null)
   const [round, setRound] = useState(0)
   useEffect(() => {
-    if (container.current === null) return
-    const canvas = new ChartCanvas(container.current, placesOf(market.tick_size_e18_raw))
-    canvas.onMove = (id, price) => void move(market, id, price)
     const query = { marketId: market.market_id, interval, priceType }
     const leave: (() => void)[] = []
     let isOpen = true
     firstBars(query).then(
       (bars) => {
-        if (!isOpen) return
+        if (!isOpen || container.current === null) return
         setError(null)
+        // Not before its data: drawing an empty chart takes as long as drawing the candles.
+        const canvas = new ChartCanvas(container.current, placesOf(market.tick_size_e18_raw))
+        canvas.onMove = (id, price) => void move(market, id, price)
         canvas.set(bars)
         leave.push(followBars(query, bars.at(-1), (bar) => canvas.update(bar)))
         leave.push(effect(() => canvas.showLines(linesOf(market), look.value)))
         leave.push(effect(() => canvas.showMarks(marksOf(market.market_id, interval), look.value)))
+        leave.push(() => canvas.remove())
       },
       (reason: Error) => {
         setError(reason.message)
@@ -104,7 +105,6 @@ function useChart(market: Market, { interval, priceType }: Query) {
     return () => {
       isOpen = false
       for (const each of leave) each()
-      canvas.remove()
     }
   }, [market.market_id, interval, priceType, round])
   return { container, error, again: () => setRound((before) => before + 1) }
