@@ -134,7 +134,7 @@ describe('web: what a visitor sees of the markets', function () {
       const auction = auctions.find(({ batch_id }) => href === `/batch/1/${batch_id}`)
       if (auction === undefined) throw new Error(`the exchange does not list ${href}`)
       const cells = await page.locator(`a[href="${href}"] > span`).allTextContents()
-      expect(Number(cells[1]?.replaceAll(',', ''))).to.equal(Number(auction.price_e18_raw) / 1e18)
+      expect(Number(cells[1]?.replaceAll(',', ''))).to.be.closeTo(Number(auction.price_e18_raw) / 1e18, 1e-6)
       expect(Number(cells[2]?.replaceAll(',', ''))).to.be.closeTo(Number(auction.volume_e18_raw) / 1e18, 1e-9)
       const side = auction.rationed_side
       if (side === null) expect(cells[3]).to.equal('even')
