@@ -17,6 +17,13 @@ const lineOf = (element: unknown): string =>
   (
     globalThis as unknown as { getComputedStyle(of: unknown): { readonly textDecorationLine: string } }
   ).getComputedStyle(element).textDecorationLine
+/** Runs in the page. */
+const opacityOf = (element: unknown): number =>
+  Number(
+    (
+      globalThis as unknown as { getComputedStyle(of: unknown): { readonly opacity: string } }
+    ).getComputedStyle(element).opacity,
+  )
 const isOneOf = (ids: readonly string[]): string => ids.map((id) => `[data-order="${id}"]`).join(', ')
 
 describe('web: a trader while parts of the exchange fail', function () {
@@ -43,15 +50,18 @@ describe('web: a trader while parts of the exchange fail', function () {
     wallet?.close()
   })
 
-  it('when the api is killed, a banner shows the age of the numbers, and the page recovers by itself', async () => {
+  it('when the api is killed, a banner shows the age of the dimmed numbers, and the page recovers by itself', async () => {
     const restarted = exchange.stack.api.restart('SIGKILL')
-    await byId(page, 'banner').waitFor({ timeout: PATIENCE_MS })
+    await byId(page, 'banner')
+      .filter({ hasText: /as of \d+ s ago/ })
+      .waitFor({ timeout: PATIENCE_MS })
+    expect(await page.locator('.trade-grid').evaluate(opacityOf)).to.be.lessThan(1)
     await restarted
     await byId(page, 'banner').waitFor({ state: 'detached', timeout: 2 * PATIENCE_MS })
     await act.untilLive(page)
   })
 
-  for (const name of ['keeper', 'indexer', 'engine'] as const)
+  for (const name of ['api', 'keeper', 'indexer', 'engine'] as const)
     it(`when the ${name} is killed behind an order, the page states the outcome, and an order after it is confirmed`, async () => {
       const known = await orderIds()
       await act.marketOrder(page, 'Buy / long', '0.001')

@@ -1,18 +1,22 @@
 import { execFile } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { before, describe, it } from 'mocha'
 import type { Page } from 'playwright-core'
+import { Client } from '../../client/client.ts'
+import type { StackAccount, StackFile } from '../../stack/stack-file.ts'
 import { openTrade, PATIENCE_MS } from './support/actions.ts'
 import { chromiumPath, openPage } from './support/browser.ts'
 import { usePageExchange } from './support/exchange.ts'
 
 /**
- * Runs in the page, before its own scripts: the time from each message of the feed to the end of the frame that follows, and the cumulative layout
- * shift as browsers define it, the largest sum of shifts within 5 s without a pause of 1 s.
+ * Runs in the page, before its own scripts: counts messages of the feed by the ms from the message to the end of the frame that follows, and sums
+ * the cumulative layout shift as browsers define it, the largest sum of shifts within 5 s without a pause of 1 s. A fixed array of counts keeps the
+ * measurement out of the heap that it measures.
  */
 const WATCH = `(() => {
-  window.delays = []
+  window.delays = new Uint32Array(5_000)
   window.shifts = 0
   let span = { first: -Infinity, last: -Infinity, sum: 0 }
   const Native = window.WebSocket
@@ -21,7 +25,9 @@ const WATCH = `(() => {
       super(...args)
       this.addEventListener('message', () => {
         const at = performance.now()
-        requestAnimationFrame(() => setTimeout(() => window.delays.push(performance.now() - at)))
+        requestAnimationFrame(() => setTimeout(() => {
+          window.delays[Math.min(window.delays.length - 1, Math.round(performance.now() - at))] += 1
+        }))
       })
     }
   }
@@ -36,6 +42,7 @@ const WATCH = `(() => {
 })()`
 
 interface Figures {
+  /** Messages by ms. */
   readonly delays: readonly number[]
   readonly shifts: number
   readonly paintMs: number
@@ -43,15 +50,22 @@ interface Figures {
 }
 
 const READ = `({
-  delays: window.delays,
+  delays: [...window.delays],
   shifts: window.shifts,
   paintMs: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity,
   interactiveMs: performance.getEntriesByType('navigation')[0]?.domInteractive ?? Infinity,
 })`
 
-const quantile = (values: readonly number[], part: number): number =>
-  values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))] ??
-  Number.NaN
+const sum = (counts: readonly number[]): number => counts.reduce((a, b) => a + b, 0)
+
+/** The least number of ms that this part of the messages does not exceed. */
+function quantile(counts: readonly number[], part: number): number {
+  let left = sum(counts) * part
+  return counts.findIndex((count) => {
+    left -= count
+    return left <= 0
+  })
+}
 
 async function heapOf(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
@@ -59,6 +73,42 @@ async function heapOf(page: Page): Promise<number> {
   const { usedSize } = (await session.send('Runtime.getHeapUsage')) as { usedSize: number }
   await session.detach()
   return usedSize
+}
+
+/** Processor time of the page's main thread in ms, which other processes on the machine do not change. */
+async function mainThreadTime(page: Page): Promise<() => Promise<number>> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const read = async (): Promise<number> => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return 1_000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN)
+  }
+  const first = await read()
+  return async () => (await read()) - first
+}
+
+/** A match in every batch: book, trades, batches and candles then have a message each. */
+const ORDER_EVERY_MS = 100
+
+/** Trades against the demo traders, alternately on both sides. Returns the function that ends it. */
+function keepTrading({ base_url, accounts, markets }: StackFile): () => Promise<void> {
+  const { private_key, api_key } = accounts.at(-1) as StackAccount
+  const client = new Client({ baseUrl: base_url, privateKey: private_key, apiKey: api_key })
+  const marketId = (markets[0] as StackFile['markets'][number]).market_id
+  const stop = new AbortController()
+  const run = async (): Promise<void> => {
+    for (let count = 0; !stop.signal.aborted; count++) {
+      const side = count % 2 === 0 ? 'LONG' : 'SHORT'
+      const order = { marketId, side, quantity: '0.001', leverage: 2 } as const
+      await client.orders.place(order).catch(() => null)
+      await sleep(ORDER_EVERY_MS)
+    }
+  }
+  const running = run()
+  return async () => {
+    stop.abort()
+    await running
+  }
 }
 
 /** Times depend on what else the machine does, so the bounds are several times the goals; the figures are printed. */
@@ -123,18 +173,27 @@ describe('web: figures (skipped: npm run bench:page measures them)', function ()
     const { page, context } = await openPage(exchange.browser)
     await page.addInitScript(WATCH)
     await openTrade(page, exchange.stack.file.base_url)
+    const endTrading = keepTrading(exchange.stack.file)
     await page.waitForTimeout(5_000)
+    const busy = await mainThreadTime(page)
     const heap = [{ at: 0, bytes: await heapOf(page) }]
     for (let at = HEAP_EVERY_MS; at <= FOLLOWED_MS; at += HEAP_EVERY_MS) {
       await page.waitForTimeout(HEAP_EVERY_MS)
       heap.push({ at, bytes: await heapOf(page) })
     }
     const { delays, shifts, paintMs, interactiveMs } = await page.evaluate<Figures>(READ)
+    const busyPart = (await busy()) / FOLLOWED_MS
+    await endTrading()
     await context.close()
+    const messages = sum(delays)
     const [p50, p99] = [quantile(delays, 0.5), quantile(delays, 0.99)]
     console.log(
-      `      first paint ${paintMs.toFixed(0)} ms, interactive ${interactiveMs.toFixed(0)} ms, ${delays.length} messages: ` +
+      `      first paint ${paintMs.toFixed(0)} ms, interactive ${interactiveMs.toFixed(0)} ms, ${messages} messages: ` +
         `to the frame p50 ${p50.toFixed(0)}, p99 ${p99.toFixed(0)} ms; shifts ${shifts.toFixed(3)}`,
+    )
+    const rate = (1_000 * messages) / (FOLLOWED_MS + 5_000)
+    console.log(
+      `      ${rate.toFixed(1)} messages per second; the main thread takes ${(100 * busyPart).toFixed(1)} % of a core`,
     )
     const sizes = heap.map(({ bytes }) => (bytes / 1e6).toFixed(1)).join(' ')
     console.log(`      heap over ${FOLLOWED_MS / 1000} s: ${sizes} MB`)
@@ -142,7 +201,7 @@ describe('web: figures (skipped: npm run bench:page measures them)', function ()
       const slope = slopePerHour(heap.slice(heap.length / 2)) / 1e6
       console.log(`      its second half grows ${slope.toFixed(1)} MB per hour`)
     }
-    expect(delays.length).to.be.greaterThan(10)
+    expect(messages).to.be.greaterThan(10)
     expect(p50).to.be.lessThan(50 * SLACK)
     expect(paintMs).to.be.lessThan(1_000 * SLACK)
     expect(shifts).to.be.at.most(0.1)

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type { Page } from 'playwright-core'
 import * as act from './support/actions.ts'
+import { violations } from './support/axe.ts'
 import { openPage, type WatchedPage } from './support/browser.ts'
 import { usePageExchange } from './support/exchange.ts'
 import { type InjectedWallet, injectWallet } from './support/injected-wallet.ts'
@@ -208,7 +209,20 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
     expect(watched.faults).to.deep.equal([])
   })
 
-  it('when a position is open on the phone, its buttons are on the screen', async () => {
+  /** The panels that differ for a trader, on a phone in both themes: what axe finds on each. */
+  async function checkByAxe(): Promise<void> {
+    const found: string[] = []
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme })
+      for (const sheet of ['Trade', 'Account']) {
+        await act.openSheet(page, sheet)
+        found.push(...(await violations(page)))
+      }
+    }
+    expect(found).to.deep.equal([])
+  }
+
+  it('when a position is open on the phone, its buttons are on the screen, and axe finds no violation', async () => {
     await page.getByRole('button', { name: 'Unlock the session key' }).click()
     await act.marketOrder(page, 'Buy / long', '0.001')
     await act.openSheet(page, 'Account')
@@ -217,6 +231,8 @@ describe('web: refusals of the ticket, on a phone in the light theme', function 
     const box = await close.boundingBox()
     expect(box).to.not.equal(null)
     expect((box?.x ?? 0) + (box?.width ?? 0)).to.be.at.most(390)
+    await close.scrollIntoViewIfNeeded()
+    await checkByAxe()
     await close.click()
     await page.getByText('No open position.').waitFor({ timeout: PATIENCE_MS })
   })

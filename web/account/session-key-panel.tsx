@@ -57,9 +57,7 @@ function RequestDialog({
             <dt>It may</dt>
             <dd>{decoded.permissions.join('; ')}. It cannot withdraw.</dd>
             <dt>Lifetime</dt>
-            <dd>
-              set by the contract, shown in the list once it is registered; you can revoke it at any time
-            </dd>
+            <dd>30 days from its first registration, by the contract; you can revoke it at any time</dd>
           </>
         ) : null}
         <dt>Contract</dt>

@@ -38,7 +38,7 @@ export async function firstBars({ marketId, interval, priceType }: ChartQuery): 
   return candles.toReversed().map(barOf)
 }
 
-const SECONDS: Readonly<Record<string, number>> = {
+export const SECONDS: Readonly<Record<string, number>> = {
   '1m': 60,
   '5m': 300,
   '15m': 900,

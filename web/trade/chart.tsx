@@ -5,14 +5,14 @@ import type { CandleInterval, PriceType } from '../../client/market-history.ts'
 import type { Market, PlacedOrder } from '../../client/responses.ts'
 import { roundPrice } from '../../client/rounding.ts'
 import { fills, isMovable, isWaiting, openOrders, positionIn } from '../account/live-account.ts'
-import { number, placesOf, plain } from '../base/numbers.ts'
+import { counted, number, placesOf, plain } from '../base/numbers.ts'
 import { look } from '../base/settings.ts'
 import { toast } from '../base/toasts.ts'
 import { marketById } from '../feed/markets.ts'
 import { Button, Choice } from '../ui/controls.tsx'
 import { loadTrading } from '../ui/lazy.tsx'
 import { ChartCanvas, type ChartLine, type ChartMark } from './chart-canvas.ts'
-import { firstBars, followBars } from './chart-data.ts'
+import { firstBars, followBars, SECONDS } from './chart-data.ts'
 
 const INTERVALS = (['1m', '5m', '15m', '1h', '4h', '1d'] as const).map((value) => ({ value, text: value }))
 const TYPES = [
@@ -20,15 +20,6 @@ const TYPES = [
   { value: 'mark', text: 'Mark' },
   { value: 'oracle', text: 'Oracle' },
 ] as const
-
-const SECONDS: Readonly<Record<string, number>> = {
-  '1m': 60,
-  '5m': 300,
-  '15m': 900,
-  '1h': 3600,
-  '4h': 14_400,
-  '1d': 86_400,
-}
 
 function orderLine(order: PlacedOrder, size: number): ChartLine {
   const isTrigger = isWaiting(order)
@@ -90,20 +81,21 @@ function useChart(market: Market, { interval, priceType }: Query) {
   const [error, setError] = useState<string | null>(null)
   const [round, setRound] = useState(0)
   useEffect(() => {
-    if (container.current === null) return
-    const canvas = new ChartCanvas(container.current, placesOf(market.tick_size_e18_raw))
-    canvas.onMove = (id, price) => void move(market, id, price)
     const query = { marketId: market.market_id, interval, priceType }
     const leave: (() => void)[] = []
     let isOpen = true
     firstBars(query).then(
       (bars) => {
-        if (!isOpen) return
+        if (!isOpen || container.current === null) return
         setError(null)
+        // Not before its data: drawing an empty chart takes as long as drawing the candles.
+        const canvas = new ChartCanvas(container.current, placesOf(market.tick_size_e18_raw))
+        canvas.onMove = (id, price) => void move(market, id, price)
         canvas.set(bars)
         leave.push(followBars(query, bars.at(-1), (bar) => canvas.update(bar)))
         leave.push(effect(() => canvas.showLines(linesOf(market), look.value)))
         leave.push(effect(() => canvas.showMarks(marksOf(market.market_id, interval), look.value)))
+        leave.push(() => canvas.remove())
       },
       (reason: Error) => {
         setError(reason.message)
@@ -113,10 +105,24 @@ function useChart(market: Market, { interval, priceType }: Query) {
     return () => {
       isOpen = false
       for (const each of leave) each()
-      canvas.remove()
     }
   }, [market.market_id, interval, priceType, round])
   return { container, error, again: () => setRound((before) => before + 1) }
+}
+
+/** The canvas has no text: this is what a screen reader finds in its place. */
+function Legend({ market, interval }: { market: Market; interval: string }) {
+  const places = placesOf(market.tick_size_e18_raw)
+  return (
+    <ul class="hidden" aria-label="Shown on the chart" data-testid="chart-legend">
+      {linesOf(market).map(({ id, title, price }) => (
+        <li key={id}>
+          {title} {price.toFixed(places)}
+        </li>
+      ))}
+      <li>{counted(marksOf(market.market_id, interval).length, 'fill')}</li>
+    </ul>
+  )
 }
 
 export function Chart({ market }: { market: Market }) {
@@ -138,6 +144,7 @@ export function Chart({ market }: { market: Market }) {
         </a>
       </header>
       <div class="canvas" ref={container} data-testid="chart" />
+      <Legend market={market} interval={interval} />
       {error === null ? null : (
         <p class="empty">
           {error}{' '}

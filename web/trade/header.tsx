@@ -1,5 +1,5 @@
 /** The market bar: search, prices, statistics of the day, funding, and what a market with an end needs to show. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Market } from '../../client/responses.ts'
 import { compact, number, percent, placesOf, signOf } from '../base/numbers.ts'
 import { codeWords } from '../base/reasons.ts'
@@ -53,13 +53,14 @@ function EndStats({ market }: { market: Market }) {
 function LastPrice({ market }: { market: Market }) {
   const places = placesOf(market.tick_size_e18_raw)
   const raw = prices.value.get(market.market_id)?.last_price_e18_raw ?? market.last_price_e18_raw
-  const [trend, setTrend] = useState<{ raw: string | null; way: 'up' | 'down' | '' }>({ raw, way: '' })
-  useEffect(() => {
-    setTrend((before) => {
-      if (raw === null || before.raw === null || raw === before.raw) return { ...before, raw }
-      return { raw, way: BigInt(raw) > BigInt(before.raw) ? 'up' : 'down' }
-    })
-  }, [raw])
+  // Not a state: a second render per price would cost a second frame.
+  const shown = useRef({ raw, way: '' })
+  const before = shown.current
+  if (raw !== before.raw)
+    shown.current = {
+      raw,
+      way: raw === null || before.raw === null ? '' : signOf(BigInt(raw) - BigInt(before.raw)),
+    }
   const text = number(raw, { places })
   useEffect(() => {
     document.title = raw === null ? `${market.symbol} · Clearbatch` : `${text} ${market.symbol} · Clearbatch`
@@ -67,7 +68,7 @@ function LastPrice({ market }: { market: Market }) {
   return (
     <strong
       key={raw}
-      class={`last-price ${settings.value.priceFlash ? 'flash' : ''} ${trend.way}`}
+      class={`last-price ${settings.value.priceFlash ? 'flash' : ''} ${shown.current.way}`}
       data-testid="last-price"
     >
       {text}

@@ -27,7 +27,7 @@ export async function signIn(page: Page, baseUrl: string): Promise<void> {
   await page.goto(`${baseUrl}/account`)
   await byId(page, 'wallet').click({ timeout: PATIENCE_MS })
   await byId(page, 'sign-in').click()
-  await page.getByRole('button', { name: 'Sign in' }).click({ timeout: PATIENCE_MS })
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click({ timeout: PATIENCE_MS })
   await byId(page, 'account').waitFor({ timeout: PATIENCE_MS })
 }
 
