@@ -72,6 +72,22 @@ describe('web: a trader while parts of the exchange fail', function () {
       await placeUntilConfirmed()
     })
 
+  it('when the database is killed behind an order, the page states the outcome, and an order after it is confirmed', async () => {
+    const { postgres } = exchange.stack
+    const known = await orderIds()
+    await act.marketOrder(page, 'Buy / long', '0.001')
+    const restarted = postgres.kill().then(() => postgres.restart())
+    await Promise.all([outcomeStated(known), restarted])
+    await act.untilLive(page)
+    await placeUntilConfirmed()
+  })
+
+  it('when the backstop is killed, the page stays live, and an order is confirmed', async () => {
+    await exchange.stack.backstop?.process.restart('SIGKILL')
+    await act.untilLive(page)
+    await placeUntilConfirmed()
+  })
+
   /** All orders that the exchange has of the account. */
   async function orderIds(): Promise<readonly string[]> {
     await page.getByRole('tab', { name: 'Order history' }).click()

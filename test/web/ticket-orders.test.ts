@@ -185,6 +185,16 @@ describe('web: orders of every kind from the ticket', function () {
     await page.unroute(/\/v0\/positions/)
   })
 
+  it('when the position is ranked for deleveraging, as many lights are on as its rank', async () => {
+    await page.getByRole('tab', { name: 'Positions' }).click()
+    const rank = byId(page, 'positions')
+      .getByRole('img', { name: /^Rank [1-5] of 5/ })
+      .first()
+    await rank.waitFor({ timeout: PATIENCE_MS })
+    const name = await rank.getAttribute('aria-label')
+    expect(await rank.locator('.on').count()).to.equal(Number(name?.split(' ')[1]))
+  })
+
   it('when each of the eight types is placed, it is listed with its type, and one button cancels them all', async () => {
     await page.getByRole('tab', { name: /Open orders/ }).click()
     for (const type of ORDER_TYPES) {

@@ -360,7 +360,8 @@ describe('the cost of commands on orders at their maximum', function () {
       [1, 'SHORT'],
     ] as const)
       expect((await post('/v0/orders', textOf(orderOf(by, side, {})), by)).status).to.equal(200)
-    while ((await close(closing())).body.position_quantity !== 1) await sleep(200)
+    // Refused until the auction has matched both orders.
+    while ((await post('/v0/positions/close', closing())).body.position_quantity !== 1) await sleep(200)
     const call = async (body: string) => {
       const answer = await close(body)
       expect(answer.body).to.include({ position_quantity: 1 })
