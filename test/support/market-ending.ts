@@ -70,11 +70,32 @@ export class MarketEnding {
     await this.#pass(NOTICE_MS + 2 * SPARE_MS)
   }
 
-  /** Submits the final price, which another report may replace until `passDisputeWindow`. */
+  /**
+   * Submits the final price, which another report may replace until `passDisputeWindow`. A keeper may be faster: of two reports of a perpetual,
+   * the one nearer to the close is in force.
+   */
   async report(price: Price): Promise<OracleReport> {
+    const at = await this.now()
+    try {
+      return await this.#submit(price, at)
+    } catch (error) {
+      const inForce = this.#observedInForce(error)
+      if (inForce === null) throw error
+      return this.#submit(price, (inForce - 1) as Millis)
+    }
+  }
+
+  /** When the report was observed by which the chain has refused another; null for another refusal. */
+  #observedInForce(error: unknown): number | null {
+    const { data } = error as { readonly data?: string | null }
+    const refusal = data == null ? null : this.#market.interface.parseError(data)
+    return refusal?.name === 'FinalReportSuperseded' ? Number(refusal.args.inForce) : null
+  }
+
+  async #submit(price: Price, at: Millis): Promise<OracleReport> {
     const { spec, sign } = this.#parts
     const feed = spec.kind === 'perpetual' ? feedIdOf(spec.marketId) : finalFeedIdOf(spec.marketId)
-    const report = sign(feed, price, await this.now())
+    const report = sign(feed, price, at)
     const { observedAt, signatures: proof } = report
     await (await this.#market.submitFinalReport({ price, observedAt, proof })).wait()
     return report
