@@ -12,6 +12,8 @@ export const MIGRATIONS: Record<string, Migration> = {
 
 /** Schemas before it were never released: their databases are not carried over. */
 const FIRST = Object.keys(MIGRATIONS)[0] as string
+/** The schema that this version needs. */
+export const NEWEST = Object.keys(MIGRATIONS).at(-1) as string
 
 export const createMigrator = (db: Db): Migrator =>
   new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
@@ -31,23 +33,20 @@ export class SchemaVersionError extends Error {
 
 /** Throws SchemaVersionError unless the newest migration is applied and none is newer. Every process calls it before it serves. */
 export async function checkSchema(db: Db): Promise<void> {
-  const expected = Object.keys(MIGRATIONS).at(-1) as string
   const found = await newestMigration(db)
-  if (found === expected) return
-  throw versionError(found)
+  if (found !== NEWEST) throw versionError(found)
 }
 
 function versionError(found: string | null): SchemaVersionError {
-  const expected = Object.keys(MIGRATIONS).at(-1) as string
   return new SchemaVersionError(
-    `the database has schema ${found ?? 'none'}, this version needs ${expected}: ${remedyOf(found, expected)}`,
+    `the database has schema ${found ?? 'none'}, this version needs ${NEWEST}: ${remedyOf(found)}`,
   )
 }
 
-function remedyOf(found: string | null, expected: string): string {
+function remedyOf(found: string | null): string {
   if (found !== null && found < FIRST)
     return 'it is of a version before the first release and cannot be migrated; use a new database (`npm start -- --fresh`)'
-  if (found !== null && found > expected) return 'start a version of the process that has this schema'
+  if (found !== null && found > NEWEST) return 'start a version of the process that has this schema'
   return 'run `npm run cb -- db migrate` with the DATABASE_URL of the owner of the database'
 }
 

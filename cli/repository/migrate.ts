@@ -1,7 +1,7 @@
 /** `db migrate`: migrates the database at DATABASE_URL to the newest schema. The connection must be the owner's. */
 import { createDb, createPool } from '../../db/client.ts'
 import { ownerDatabaseUrl } from '../../db/config.ts'
-import { MIGRATIONS, migrate as migrateDatabase } from '../../db/migrator.ts'
+import { migrate as migrateDatabase, NEWEST } from '../../db/migrator.ts'
 
 export async function migrate(): Promise<string> {
   const db = createDb(
@@ -9,7 +9,7 @@ export async function migrate(): Promise<string> {
   )
   try {
     await migrateDatabase(db)
-    return `the database has schema ${Object.keys(MIGRATIONS).at(-1)}`
+    return `the database has schema ${NEWEST}`
   } finally {
     await db.destroy()
   }

@@ -9,13 +9,12 @@ import { sql } from 'kysely'
 import { NO_MIGRATIONS } from 'kysely/migration'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
-import { checkSchema, createMigrator, MIGRATIONS, migrate } from '../../db/migrator.ts'
+import { checkSchema, createMigrator, MIGRATIONS, migrate, NEWEST } from '../../db/migrator.ts'
 import { ROLES } from '../../keeper/engine/link/messages.ts'
 import type { Postgres } from '../../stack/postgres.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
 import { emptyDatabase, startTestPostgres } from '../support/postgres.ts'
 
-const NEWEST = Object.keys(MIGRATIONS).at(-1) as string
 const PREVIOUS = Object.keys(MIGRATIONS).at(-2) as string
 
 const ENV = {
