@@ -152,11 +152,9 @@ describe('the cost of commands on orders at their maximum', function () {
       return budgetOf(bucket) * count
     }
     const isExcessive = (): boolean => PROCESSES.some((process) => leastOf(process) > allowed())
-    for (
-      let sample = 0;
-      sample < warmUp + (samples.length < SAMPLES || isExcessive() ? MOST_SAMPLES : 0);
-      sample++
-    ) {
+    const isEnough = (): boolean =>
+      samples.length >= MOST_SAMPLES || (samples.length >= SAMPLES && !isExcessive())
+    for (let sample = 0; !isEnough(); sample++) {
       const inputs = await prepare()
       await sleep(PAUSE_MS)
       const from = performance.now()

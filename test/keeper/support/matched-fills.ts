@@ -11,9 +11,9 @@ export type MatchedFill = Omit<FillRow, 'status'> & {
   readonly status: FillStatus
 }
 
-const named = ({ status, ...fill }: FillRow, last: FillStatus = status): MatchedFill => ({
+const named = (fill: FillRow, status: FillStatus): MatchedFill => ({
   ...fill,
-  status: last,
+  status,
   fillId: [fill.marketId, fill.batchId, fill.part, fill.seq].join('-'),
   orderId: orderIdOf(fill.marketId, fill.accepted),
 })
@@ -24,9 +24,8 @@ export async function matchedFills(db: Db): Promise<readonly MatchedFill[]> {
   const found = new Map<string, MatchedFill>()
   stored.state.fills.observe((before, after) => {
     const fill = after ?? (before as FillRow)
-    const last = after === undefined ? (fill.status === 'MINED' ? 'CONFIRMED' : 'FAILED') : after.status
-    const { fillId } = named(fill)
-    found.set(fillId, named(fill, last))
+    const matched = named(fill, after?.status ?? (fill.status === 'MINED' ? 'CONFIRMED' : 'FAILED'))
+    found.set(matched.fillId, matched)
   })
   await stored.follow()
   return [...found.values()]
