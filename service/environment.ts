@@ -1,22 +1,17 @@
 /** Reads the environment of a process: every value is checked, and each error names its variable. */
 import type { Address } from '../domain/units.ts'
+import { serverTls, type TlsSource } from './certificates.ts'
+import { ConfigError, type Env, rejectVariable } from './config-error.ts'
+import { databaseAddress } from './database-address.ts'
 
-export type Env = Readonly<Record<string, string | undefined>>
-
-/** The message names the variable, the received value (unless it is secret), and a valid value. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-/** `problem` continues a sentence that starts with the variable's name. */
-export function rejectVariable(name: string, problem: string): never {
-  throw new ConfigError(`${name} ${problem}`)
-}
+export { ConfigError, type Env, rejectVariable }
 
 export interface Listener {
   readonly host: string
   /** 0 for a free port. */
   readonly port: number
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsSource
 }
 
 /**
@@ -80,12 +75,17 @@ export function environment(env: Env, processName: string) {
     return received(name, `a whole number ${bounds}`)
   }
   const port = (name: string, fallback: number): number => count(name, fallback, 0, 65_535)
+  const listener = (hostName: string, portName: string, defaultPort: number): Listener => {
+    const tls = serverTls(env)
+    return { host: text(hostName, LOOPBACK), port: port(portName, defaultPort), ...(tls && { tls }) }
+  }
   return {
     optional,
     text,
     url,
     count,
-    database: (): string => url('DATABASE_URL', POSTGRES),
+    /** The connection string, with the files of its certificates and of its password (`database-address.ts`). */
+    database: (): string => databaseAddress(env, url('DATABASE_URL', POSTGRES)),
     http: (name: string): string => url(name, HTTP),
     /** Reads an amount in wei. */
     amount(name: string, fallback: bigint): bigint {
@@ -105,8 +105,9 @@ export function environment(env: Env, processName: string) {
         : received(name, 'an address, 0x and 40 hexadecimal digits')
     },
     port,
+    listener,
     process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
-      internal: { host: text('INTERNAL_HOST', LOOPBACK), port: port('INTERNAL_PORT', defaultInternalPort) },
+      internal: listener('INTERNAL_HOST', 'INTERNAL_PORT', defaultInternalPort),
       logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
       drainMs: count('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
       killAt: optional('CLEARBATCH_KILL_AT'),

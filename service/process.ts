@@ -1,6 +1,7 @@
 /** Lifecycle of a process: read the environment, start, run until a signal or a failure, drain, exit. */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
+import { reportCertificates } from './certificates.ts'
 import { ConfigError, type Env } from './environment.ts'
 import { createLogger, flushLog } from './logger.ts'
 
@@ -45,6 +46,7 @@ export async function runProcess<Config extends RunConfig>(
   const { name, compose } = definition
   const config = configOrExit(definition, env)
   const logger = createLogger(name, config.logLevel)
+  reportCertificates(logger)
   // Registered before the start, so that a signal during the start drains every component started by then.
   const signalled = firstSignal().then((signal) => {
     logger.info({ signal, drain_ms: config.drainMs }, `${name} drains`)

@@ -5,7 +5,6 @@ import {
   type Env,
   environment,
   type Listener,
-  LOOPBACK,
   type ProcessConfig,
   rejectVariable,
 } from '../service/environment.ts'
@@ -56,13 +55,13 @@ function feedsOf(path: string): SignableFeeds {
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, port, count, address, process } = environment(env, 'oracle-signer')
+  const { text, listener, count, address, process } = environment(env, 'oracle-signer')
   const secret = text('SIGNER_SECRET')
   if (secret.length < SHORTEST_SECRET)
     rejectVariable('SIGNER_SECRET', `has ${secret.length} characters: expected at least ${SHORTEST_SECRET}`)
   return {
     ...process(8086, 5_000),
-    listener: { host: text('HOST', LOOPBACK), port: port('PORT', 8085) },
+    listener: listener('HOST', 'PORT', 8085),
     privateKey: keyOf(env),
     secret,
     domain: { chainId: BigInt(count('CHAIN_ID')), oracle: address('ADDRESS_ORACLE') },
