@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { waitFor } from './patience.ts'
 
 export interface CertificatePair {
   readonly certificate: string
@@ -15,8 +15,8 @@ export interface TestAuthority {
   readonly dir: string
   /** The certificate of the authority. */
   readonly ca: string
-  /** Signs a certificate for localhost and 127.0.0.1, unless `host` names another one. Negative days: it has expired. */
-  issue(name: string, options?: { readonly days?: number; readonly host?: string }): CertificatePair
+  /** Signs a certificate for localhost and 127.0.0.1. With negative days it has expired. */
+  issue(name: string, options?: { readonly days?: number }): CertificatePair
   remove(): void
 }
 
@@ -34,11 +34,10 @@ export function createAuthority(): TestAuthority {
   return {
     dir,
     ca,
-    issue(name, { days = 20, host } = {}) {
-      const names = host === undefined ? 'DNS:localhost,IP:127.0.0.1' : `DNS:${host}`
+    issue(name, { days = 20 } = {}) {
       const [key, request, certificate] = [`${name}.key`, `${name}.csr`, `${name}.pem`]
       openssl(
-        ...['req', ...NEW_KEY, '-subj', `/CN=${name}`, '-addext', `subjectAltName=${names}`],
+        ...['req', ...NEW_KEY, '-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
         ...['-keyout', key, '-out', request],
       )
       openssl(
@@ -57,14 +56,12 @@ export function replaceFile(path: string, by: string): void {
   renameSync(`${path}.new`, path)
 }
 
-/** Repeats the check until it passes. The time-out of the test bounds it. */
-export async function eventually(check: () => Promise<unknown>): Promise<void> {
-  for (;;) {
-    const error = await check().then(
+/** Repeats the check until it passes. */
+export const eventually = (check: () => Promise<unknown>): Promise<unknown> => {
+  const run = () =>
+    check().then(
       () => null,
-      (reason: unknown) => reason,
+      (error: unknown) => error,
     )
-    if (error === null) return
-    await sleep(50)
-  }
+  return waitFor(run, (error) => error === null)
 }
