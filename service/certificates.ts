@@ -84,7 +84,10 @@ function expiriesIn({ variable, path }: NamedFile, text: string): readonly numbe
 function checkExpiry({ variable, path }: NamedFile, expiry: number): void {
   if (expiry * 1000 > systemClock.now()) return
   const at = new Date(expiry * 1000).toISOString()
-  rejectVariable(variable, `is ${JSON.stringify(path)}, whose certificate expired at ${at}: expected a valid one`)
+  rejectVariable(
+    variable,
+    `is ${JSON.stringify(path)}, whose certificate expired at ${at}: expected a valid one`,
+  )
 }
 
 const earliest = (expiries: readonly number[]): number => Math.min(...expiries)
@@ -142,7 +145,10 @@ function watch(role: string, files: TlsFiles, first: Loaded, versions: string) {
       reportTo.info({ role, expiries: Object.fromEntries(loaded.expiries) }, 'certificate replaced')
     } catch (error) {
       const reason = error instanceof ConfigError ? error.message : 'unknown'
-      reportTo.error({ role, reason }, 'certificate files are invalid; the certificate before them stays in use')
+      reportTo.error(
+        { role, reason },
+        'certificate files are invalid; the certificate before them stays in use',
+      )
     }
   }
   setInterval(check, CHECK_MS).unref()

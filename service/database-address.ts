@@ -2,13 +2,7 @@
  * The connection string of Postgres carries the files of its certificates and of its password, so that every pool of a process, and every
  * process that it starts, opens its connections by them. The files are read for each new connection.
  */
-import {
-  clientTls,
-  identityOf,
-  openCertificates,
-  type TlsMaterial,
-  textOfFile,
-} from './certificates.ts'
+import { clientTls, identityOf, openCertificates, type TlsMaterial, textOfFile } from './certificates.ts'
 import { type Env, rejectVariable } from './config-error.ts'
 
 /** Parameters of the connection string, and the variables that set them. The first three are those of libpq. */
@@ -52,13 +46,12 @@ const hostOf = ({ hostname, searchParams }: URL): string =>
 function checkMode(url: URL): void {
   const mode = url.searchParams.get('sslmode')
   const reject = (problem: string): never => rejectVariable('DATABASE_URL', problem)
-  if (url.searchParams.has('ssl')) reject(`has the parameter ssl: expected sslmode, one of ${MODES.join(', ')}`)
+  if (url.searchParams.has('ssl'))
+    reject(`has the parameter ssl: expected sslmode, one of ${MODES.join(', ')}`)
   if (mode !== null && !MODES.includes(mode))
     reject(`has sslmode=${mode}: expected one of ${MODES.join(', ')}`)
   if (hasFiles(url) && mode !== null && mode !== 'verify-full')
-    reject(
-      `has sslmode=${mode} although files of certificates are set: expected verify-full, or no sslmode`,
-    )
+    reject(`has sslmode=${mode} although files of certificates are set: expected verify-full, or no sslmode`)
   const isTls = hasFiles(url) || (mode !== null && mode !== 'disable')
   if (isTls && hostOf(url).startsWith('/'))
     reject('asks for TLS on a Unix socket: expected a host, or no certificates and no sslmode')

@@ -27,6 +27,8 @@ export interface ProcessConfig {
   /** Address of the health and metrics server, for the operator only. */
   readonly internal: Listener
   readonly logLevel: string
+  /** Size beyond which the file behind stdout is rotated; 0: never. */
+  readonly logFileBytes: number
   /** Longest drain; a process that exceeds it exits with code 1. */
   readonly drainMs: number
   /** Kill point at which a crash test ends the process. */
@@ -109,6 +111,7 @@ export function environment(env: Env, processName: string) {
     process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
       internal: listener('INTERNAL_HOST', 'INTERNAL_PORT', defaultInternalPort),
       logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
+      logFileBytes: count('LOG_FILE_BYTES', 0),
       drainMs: count('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
       killAt: optional('CLEARBATCH_KILL_AT'),
     }),

@@ -15,6 +15,8 @@ export interface RunningProcess {
 /** Configuration that `runProcess` uses. */
 interface RunConfig {
   readonly logLevel: string
+  /** Size beyond which a log file is rotated. */
+  readonly logFileBytes?: number
   /** Longest drain. */
   readonly drainMs: number
 }
@@ -45,7 +47,7 @@ export async function runProcess<Config extends RunConfig>(
   setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)
-  const logger = createLogger(name, config.logLevel)
+  const logger = createLogger(name, config.logLevel, config.logFileBytes)
   reportCertificates(logger)
   // Registered before the start, so that a signal during the start drains every component started by then.
   const signalled = firstSignal().then((signal) => {

@@ -29,8 +29,7 @@ const FILES = {
 
 const VALID =
   'expected redis://host:port, or redis+sentinel://:password@host:port,host:port,host:port/name; rediss for TLS'
-const SENTINELS =
-  /^redis(s?)\+sentinel:\/\/(?::([^@/]*)@)?([\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*)\/([\w.-]+)$/
+const SENTINELS = /^redis(s?)\+sentinel:\/\/(?::([^@/]*)@)?([\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*)\/([\w.-]+)$/
 
 /**
  * Parses a Redis address. Throws a ConfigError that names the variable, but not its value, which may contain a password.
@@ -62,14 +61,14 @@ export function redisUrlOf(env: Env): string | null {
   const { REDIS_URL: url } = env
   if (!url) return null
   const { isTls } = redisAddressOf('REDIS_URL', url)
-  const files = Object.entries(FILES).flatMap(([parameter, variable]) => {
+  const files = Object.entries(FILES).flatMap(([parameter, variable]): [string, string][] => {
     const path = env[variable]
-    return path ? [[parameter, path] as const] : []
+    return path ? [[parameter, path]] : []
   })
   if (files.length === 0) return url
   if (!isTls)
     rejectVariable('REDIS_URL', 'has no TLS although files of certificates are set: expected rediss://')
-  const secured = `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams(files.map(([name, path]) => [name, path]))}`
+  const secured = `${url}${url.includes('?') ? '&' : '?'}${new URLSearchParams(files)}`
   tlsOf(splitFiles(secured).files)
   return secured
 }

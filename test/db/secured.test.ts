@@ -187,7 +187,11 @@ describe('connections to Postgres', function () {
       [/^DATABASE_URL has sslmode=disable although/, withClient(), withMode('disable')],
       [/^DATABASE_URL has sslmode=prefer: expected one of disable/, {}, withMode('prefer')],
       [/^DATABASE_URL has the parameter ssl:/, {}, (url) => url.searchParams.set('ssl', 'true')],
-      [/^DATABASE_CA_FILE is set although/, withClient(), (url) => url.searchParams.set('sslrootcert', '/ca')],
+      [
+        /^DATABASE_CA_FILE is set although/,
+        withClient(),
+        (url) => url.searchParams.set('sslrootcert', '/ca'),
+      ],
       [/^DATABASE_URL asks for TLS on a Unix/, withClient(), (url) => url.searchParams.set('host', '/run')],
       [/^DATABASE_KEY_FILE is not set although/, { DATABASE_CERT_FILE: client.certificate }],
       [/^DATABASE_CA_FILE is ".*", which cannot be read: ENOENT$/, { DATABASE_CA_FILE: '/none' }],

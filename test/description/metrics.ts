@@ -75,7 +75,9 @@ const tableOf = (title: string, metrics: readonly ExportedMetric[]): string => {
 /** The text of `docs/operate/metrics.md`. */
 export function metricsText(): string {
   const all = exportedMetrics()
-  const common = (all.get('api') ?? []).filter(({ name }) => COMMON.test(name) && !/^(process|nodejs)_/.test(name))
+  const common = (all.get('api') ?? []).filter(
+    ({ name }) => COMMON.test(name) && !/^(process|nodejs)_/.test(name),
+  )
   const own = [...all].map(([process, metrics]) =>
     tableOf(
       process,

@@ -137,8 +137,14 @@ describe('certificates', function () {
     const { certificate, key } = first
     expect(read({ TLS_CERT_FILE: certificate })).to.throw(ConfigError, /^TLS_KEY_FILE is not set although/)
     expect(read({ TLS_KEY_FILE: key })).to.throw(ConfigError, /^TLS_CERT_FILE is not set although/)
-    expect(read(envOf({ certificate, key: second.key }))).to.throw(ConfigError, /^TLS_KEY_FILE .*is not the key/)
-    expect(read(envOf({ certificate: key, key }))).to.throw(ConfigError, /^TLS_CERT_FILE .*no valid certificate/)
+    expect(read(envOf({ certificate, key: second.key }))).to.throw(
+      ConfigError,
+      /^TLS_KEY_FILE .*is not the key/,
+    )
+    expect(read(envOf({ certificate: key, key }))).to.throw(
+      ConfigError,
+      /^TLS_CERT_FILE .*no valid certificate/,
+    )
     expect(read(envOf({ certificate: '/none.pem', key }))).to.throw(ConfigError, /cannot be read: ENOENT$/)
   })
 })

@@ -1,5 +1,5 @@
 /** Connections to a real Redis, and to its Sentinel, by TLS. */
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

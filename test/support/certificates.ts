@@ -30,14 +30,33 @@ export function createAuthority(): TestAuthority {
   const file = (name: string): string => join(dir, name)
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { stdio: 'pipe', cwd: dir })
   const ca = file('ca.pem')
-  openssl('req', '-x509', ...NEW_KEY, '-subj', '/CN=authority', '-keyout', 'ca.key', '-out', ca, '-days', '30')
+  openssl(
+    'req',
+    '-x509',
+    ...NEW_KEY,
+    '-subj',
+    '/CN=authority',
+    '-keyout',
+    'ca.key',
+    '-out',
+    ca,
+    '-days',
+    '30',
+  )
   return {
     dir,
     ca,
     issue(name, { days = 20 } = {}) {
       const [key, request, certificate] = [`${name}.key`, `${name}.csr`, `${name}.pem`]
       openssl(
-        ...['req', ...NEW_KEY, '-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'],
+        ...[
+          'req',
+          ...NEW_KEY,
+          '-subj',
+          `/CN=${name}`,
+          '-addext',
+          'subjectAltName=DNS:localhost,IP:127.0.0.1',
+        ],
         ...['-keyout', key, '-out', request],
       )
       openssl(
