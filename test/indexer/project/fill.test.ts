@@ -346,7 +346,7 @@ describe('filling a projection', function () {
               if (act === 'alone') {
                 await projectAlone(
                   test.db,
-                  shard,
+                  [shard],
                   projections[limit % projections.length] as Projection,
                   each,
                 )
