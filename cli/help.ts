@@ -103,19 +103,14 @@ function sectionOf(command: Command, shared: ReadonlyMap<string, string>): strin
   ].join('\n')
 }
 
-function commandsText(commands: readonly Command[]): string[] {
-  const shared = sharedFlags(commands)
-  return [
-    'Flags of several commands:',
-    '',
-    ...flagTable([...shared].toSorted(([a], [b]) => a.localeCompare(b))),
-    '',
-    commands.map((command) => sectionOf(command, shared)).join('\n\n'),
-  ]
+const briefLine = (command: Command): string => {
+  const flags = Object.keys(command.flags).map((name) => `--${name}`)
+  return `- **${titleOf(command)}**: ${command.help}.${flags.length === 0 ? '' : `\n  \`${flags.join(' ')}\``}`
 }
 
 /** `docs/trade/commands.md`. */
 export function reference(traders: readonly Command[], repository: readonly Command[]): string {
+  const shared = sharedFlags(traders)
   return `${[
     '# The command `clearbatch`',
     '',
@@ -131,14 +126,18 @@ export function reference(traders: readonly Command[], repository: readonly Comm
     '',
     ...flagTable(flagRows(GLOBAL_FLAGS)),
     '',
+    '## Flags of several commands',
+    '',
+    ...flagTable([...shared].toSorted(([a], [b]) => a.localeCompare(b))),
+    '',
     '## Commands',
     '',
-    ...commandsText(traders),
+    traders.map((command) => sectionOf(command, shared)).join('\n\n'),
     '',
     '## Commands of the repository',
     '',
-    'They run or administer an exchange. The npm package does not contain them.',
+    'They run or administer an exchange: `npm run cb -- <command>`. The npm package does not contain them. `--help` explains their flags.',
     '',
-    ...commandsText(repository),
+    ...repository.map(briefLine),
   ].join('\n')}\n`
 }
