@@ -1,4 +1,4 @@
-/** The gas tables of contracts/README.md, built from the golden file; `npm run gas` prints the same tables. */
+/** The gas tables of docs/audit/gas.md, built from the golden file; `npm run gas` prints the same tables. */
 import { MOVES, SALTS, SIZES } from './gas.ts'
 import { GAS_BUDGETS } from './gas-budgets.ts'
 import { COMPUTE_PRICE, countBytes, type Gas, type GasTable, STORAGE_PRICE } from './gas-charge.ts'
@@ -37,7 +37,7 @@ export function gasReport(table: GasTable): string[] {
   ]
 }
 
-/** A field of the example part in contracts/README.md. */
+/** A field of the example part in docs/audit/encoding.md. */
 export interface ExampleField {
   readonly name: string
   readonly bytes: Uint8Array
