@@ -1,5 +1,6 @@
 /** docs/audit/guide.md and docs/audit/proofs.md, compared with the tree. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { expect } from 'chai'
 import { allProperties } from './proofs/properties.ts'
 
@@ -12,14 +13,22 @@ function linesOfCode(path: string): number {
   return code.split('\n').filter((line) => line.replace(/\/\/.*/, '').trim() !== '').length
 }
 
+const row = (folder: string, paths: readonly string[]): string => {
+  const lines = paths.reduce((sum, path) => sum + linesOfCode(path), 0)
+  return `| ${folder} | ${paths.length} | ${lines} |`
+}
+
+/** Files and lines by folder, in the order of the folders. */
 function scopeTable(): string {
-  const paths = globSync('contracts/**/*.sol')
-    .filter((path) => !/\/mocks\/|TestUSDM/.test(path))
-    .sort()
-  const counted = paths.map((path) => ({ path, lines: linesOfCode(path) }))
-  const total = counted.reduce((sum, { lines }) => sum + lines, 0)
-  const rows = counted.map(({ path, lines }) => `| \`${path}\` | ${lines} |`)
-  return ['| file | lines |', '|---|---|', ...rows, `| **total** | **${total}** |`].join('\n')
+  const paths = globSync('contracts/**/*.sol').filter((path) => !/\/mocks\/|TestUSDM/.test(path))
+  const folders = [...new Set(paths.map((path) => dirname(path)))].sort()
+  const rows = folders.map((folder) =>
+    row(
+      `\`${folder}/\``,
+      paths.filter((path) => dirname(path) === folder),
+    ),
+  )
+  return ['| folder | files | lines |', '|---|---|---|', ...rows, row('**total**', paths)].join('\n')
 }
 
 describe('the audit guide', () => {

@@ -5,16 +5,14 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { getBytes } from 'ethers'
 import hre, { artifacts } from 'hardhat'
 import { gasTable } from './support/gas.ts'
 import { GAS_BUDGETS } from './support/gas-budgets.ts'
 import { chargedGas, type Gas, type GasTable } from './support/gas-charge.ts'
-import { byteReport, type ExampleField, gasReport } from './support/gas-report.ts'
+import { gasReport } from './support/gas-report.ts'
 
 const file = new URL('gas.json', import.meta.url)
 const PAGE = 'docs/audit/gas.md'
-const EXAMPLE = 'docs/audit/encoding.md'
 const SIZE_LIMIT = 24_576
 
 /** Absolute tolerance in gas: differences of two batches are small and vary with the zero bytes of addresses and signatures. */
@@ -47,34 +45,12 @@ function writeBlock(name: string, lines: readonly string[]): void {
   )
 }
 
-/** The records of the example part, field by field. */
-function exampleRecords(): ExampleField[][] {
-  const text = readFileSync(EXAMPLE, 'utf8')
-  const records = text
-    .slice(text.indexOf('--- record 1'), text.indexOf('--- proof'))
-    .split('--- record')
-    .slice(1)
-  return records.map((record) =>
-    [...record.matchAll(/^ *\d+ {2}([0-9a-f]+) +(\S.*)$/gm)].map(([, hex = '', text = '']) => ({
-      name: nameOf(text),
-      bytes: getBytes(`0x${hex}`),
-    })),
-  )
-}
-
 function record(table: GasTable): void {
   const rows = Object.entries(table).map(
     ([name, { receipt, charged }]) => `  "${name}": { "receipt": ${receipt}, "charged": ${charged} }`,
   )
   writeFileSync(file, `{\n${rows.join(',\n')}\n}\n`)
   writeBlock('gas', gasReport(table))
-  writeBlock('bytes', byteReport(exampleRecords()))
-}
-
-const nameOf = (text: string): string => {
-  if (text.startsWith('leverage')) return 'leverage, flags'
-  if (text.startsWith('slot')) return 'slot, taker, v, forced, presence'
-  return text.replace(/:.*/, '')
 }
 
 describe('gas', () => {
@@ -92,9 +68,8 @@ describe('gas', () => {
     expect(grown).to.deep.equal([])
   }).timeout(180_000)
 
-  it('when the page lists gas, its tables are those of the recorded figures and of the example part', () => {
+  it('when the page lists gas, its tables are those of the recorded figures', () => {
     expect(blockOf('gas')).to.deep.equal(gasReport(recorded()))
-    expect(blockOf('bytes')).to.deep.equal(byteReport(exampleRecords()))
   })
 
   for (const [name, budget] of Object.entries(GAS_BUDGETS))

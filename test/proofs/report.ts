@@ -14,7 +14,8 @@ within the bounds of \`docs/audit/arithmetic.md\` breaks an assertion, overflows
 \`test/proofs/model-checker.ts\` states what is changed for the proof: unchecked arithmetic is checked, a revert is a failed \`require\`, functions that use state are left out.
 
 Only tested: bit layouts and assembly (\`PositionLib.pack\`, \`unpack\`, \`addMargin\`; \`OrderLib.read\`) and functions that read packed words (\`PositionLib.applyFill\`).
-\`test/parity/salts.exhaustive.test.ts\` runs the finite states of \`SaltLib\`. The solvers reached their time limit on an *undecided* property; the last column names its test.`
+\`test/parity/salts.exhaustive.test.ts\` runs the finite states of \`SaltLib\`. The solvers reached their time limit on an *undecided* property; its row names a test.
+\`test/parity/\` and \`test/contracts/invariants/Band.t.sol\` test every property on generated input.`
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 
@@ -26,11 +27,12 @@ export function reportOf(results: readonly Result[], versions: readonly string[]
     `${proved} of ${results.length} properties are proved. Solvers: ${versions.join('; ')}.`,
     `Limits: ${limits.query} s per condition and solver, ${limits.property} s per property.`,
     '',
-    row('library', 'property', 'statement', 'result', 'also tested by'),
-    `|${'---|'.repeat(5)}`,
+    row('library', 'property', 'statement', 'result'),
+    `|${'---|'.repeat(4)}`,
     ...results.map(({ property, verdict }) => {
       const { library, name, statement, fuzzed } = property
-      return row(`\`${library}\``, `\`${name}\``, statement, verdict.status, `\`${fuzzed}\``)
+      const test = verdict.status === 'undecided' ? ` \`${fuzzed}\` |` : ''
+      return `${row(`\`${library}\``, `\`${name}\``, statement, verdict.status)}${test}`
     }),
   ]
   return `${lines.join('\n')}\n`
