@@ -91,7 +91,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   POLL_MS: 'between two looks for a receipt, for nodes that do not respond with it',
   PORT: 'port at which it serves clients',
   PRICES_FILE:
-    'feeds, sources and signers of prices (`keeper/README.md`); without it this keeper publishes no prices',
+    'feeds, sources and signers of prices (`keeper/prices/README.md`); without it this keeper publishes no prices',
   PRIORITY_FEE: 'priority fee per gas',
   PROJECT_CHUNK: 'most rows of the journal in one step of the projection',
   PROJECT_POLL_MS: 'between two looks at the journal, besides its notifications',
