@@ -182,7 +182,8 @@ const SIGNATURE_BYTES = 66
 const HALF_ORDER = new Uint8Array(WORD)
 writeHex('0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', HALF_ORDER, 0)
 
-function isHighS(rs: Uint8Array): boolean {
+/** `rs`: r and s, concatenated. */
+export function isHighS(rs: Uint8Array): boolean {
   for (let at = 0; at < WORD; at++) {
     const difference = (rs[WORD + at] as number) - (HALF_ORDER[at] as number)
     if (difference !== 0) return difference > 0

@@ -15,6 +15,7 @@ import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, laneKey, POLICY, useChain } from '../support/chain-fixture.ts'
 import { until } from '../support/keeper-process.ts'
 import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 
 /** The market's clock, its first slot, with batch 1: before it no freeze can be requested. */
 const AFTER_FIRST_BATCH = [toBeHex(0, 32), toBeHex(1n << 48n, 32)]
@@ -27,7 +28,7 @@ describe('heartbeats', function () {
     const fixture = await ChainFixture.openOn(chain())
     const { url } = chain().anvil
     const options = { url, chainId: 6343, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }
-    const signer = createSigner(6343, key)
+    const signer = createSigner(6343, plainKey(key))
     const lane = { name: 'heartbeat', relayer: signer.address, chainId: 6343 }
     const relayers = createRelayerStore(fixture)
     await relayers.register(lane, 0)
@@ -145,7 +146,7 @@ describe('heartbeats', function () {
   it('when the heartbeat reverts, it is not repeated at once', async () => {
     const key = `0x${'77'.repeat(32)}`
     const { fixture, pass } = await openJob(key)
-    const { address } = createSigner(6343, key)
+    const { address } = createSigner(6343, plainKey(key))
     await chain().provider.send('anvil_setBalance', [address, '0xde0b6b3a7640000'])
     for (let count = 0; count < 3; count++) await pass()
     expect((await fixture.transactions()).map(({ status }) => status)).to.deep.equal(['REVERTED'])
