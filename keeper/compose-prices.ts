@@ -7,8 +7,8 @@ import type { SigningRules } from '../domain/prices/signing.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import type { Clock } from '../service/clock.ts'
 import { keccak, recover } from '../service/crypto.ts'
-import type { KillPointHook } from '../service/kill-point.ts'
 import type { KeySource } from '../service/keys/key-source.ts'
+import type { KillPointHook } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createReportKey } from '../service/report-key.ts'
 import { createLocalSigner, createRemoteSigner } from './adapters/report-signers.ts'
@@ -195,10 +195,7 @@ function createQuorumOf(
     const key = config.keys.get(name) as KeySource
     const { clock } = ports
     const rulesOf = (): SigningRules => LOCAL_RULES
-    return createLocalSigner(
-      name,
-      createReportKey({ key, domain, rulesOf, clock, after: 0 as Millis }),
-    )
+    return createLocalSigner(name, createReportKey({ key, domain, rulesOf, clock, after: 0 as Millis }))
   }
   return createQuorum({
     ...ports,

@@ -251,7 +251,10 @@ function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
 
 /** `connect`: to the engine, the only writer of the exchange's state. */
 export async function compose(config: Config, logger: Logger, connect: ConnectEngine): Promise<Keeper> {
-  await checkKeystores([...[...config.relayerKeys().values()].flat(), ...(config.prices?.keys.values() ?? [])])
+  await checkKeystores([
+    ...[...config.relayerKeys().values()].flat(),
+    ...(config.prices?.keys.values() ?? []),
+  ])
   const db = createDb(
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },

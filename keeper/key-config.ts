@@ -45,8 +45,11 @@ function parseKeys(
       `is no JSON object: expected a JSON object of ${names.of} to key, such as ${names.example}`,
     )
   const entries = Object.entries(parsed as Record<string, unknown>)
-  const read = ([name, value]: [string, unknown]) => [name, keysOf(variable, name, value, names, reader)] as const
-  return new Map(readAll<(readonly [string, readonly KeySource[]])[]>(...entries.map((entry) => () => read(entry))))
+  const read = ([name, value]: [string, unknown]) =>
+    [name, keysOf(variable, name, value, names, reader)] as const
+  return new Map(
+    readAll<(readonly [string, readonly KeySource[]])[]>(...entries.map((entry) => () => read(entry))),
+  )
 }
 
 function keysOf(
@@ -60,7 +63,10 @@ function keysOf(
     rejectVariable(variable, `has the unknown ${names.of} ${JSON.stringify(name)}: expected ${names.valid}`)
   const own: readonly unknown[] = names.hasFormer && Array.isArray(value) ? value : [value]
   if (own.length === 0)
-    rejectVariable(variable, `has no key for ${names.of} ${name}: expected ${KEY_FORMS}, or a list, the present key first`)
+    rejectVariable(
+      variable,
+      `has no key for ${names.of} ${name}: expected ${KEY_FORMS}, or a list, the present key first`,
+    )
   return readAll<KeySource[]>(
     ...own.map((each) => () => reader.keyOf(variable, `has for ${names.of} ${name}`, each)),
   )

@@ -33,7 +33,10 @@ export async function compose(config: Config, logger: Logger): Promise<{ stop():
   })
   const readiness = createReadiness([], logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
-  logger.info({ address: key.address, key: source.place, feeds: feeds.size, port: server.port }, 'signer started')
+  logger.info(
+    { address: key.address, key: source.place, feeds: feeds.size, port: server.port },
+    'signer started',
+  )
   return {
     async stop() {
       await server.close()

@@ -9,8 +9,8 @@ import {
   rejectVariable,
 } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
+import { type KeyReader, keyReader, readAll, statedKey, textOfFile } from '../service/keys/key-settings.ts'
 import type { KeySource } from '../service/keys/key-source.ts'
-import { type KeyReader, keyReader, readAll, textOfFile, valueOf } from '../service/keys/key-settings.ts'
 import { parseFeedsFile, type SignableFeeds } from './feeds-file.ts'
 
 export interface Config extends ProcessConfig {
@@ -30,7 +30,7 @@ function keyOf(env: Env, reader: KeyReader): KeySource {
   const { optional, text } = environment(env, 'oracle-signer')
   const path = optional('SIGNER_KEY_FILE')
   return path === null
-    ? reader.keyOf('SIGNER_KEY', 'has', valueOf(text('SIGNER_KEY')))
+    ? reader.keyOf('SIGNER_KEY', 'has', statedKey(text('SIGNER_KEY')))
     : reader.keyInFile('SIGNER_KEY_FILE', path)
 }
 

@@ -310,10 +310,14 @@ export function createSigner(chainId: number, key: KeySource): Signer {
     address: key.address,
     place: key.place,
     ready: () => key.ready(),
-    sign: (call: Call, nonce: number, fee: Fee) => signTransaction({ ...call, ...fee, chainId, nonce }, key.sign),
+    sign: (call: Call, nonce: number, fee: Fee) =>
+      signTransaction({ ...call, ...fee, chainId, nonce }, key.sign),
     replace(raw, fee) {
       const { nonce, to, data, value, gasLimit } = Transaction.from(raw)
-      return signTransaction({ chainId, nonce, to: to as string, data, value, gas: gasLimit, ...fee }, key.sign)
+      return signTransaction(
+        { chainId, nonce, to: to as string, data, value, gas: gasLimit, ...fee },
+        key.sign,
+      )
     },
     feeOf(raw) {
       const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw)

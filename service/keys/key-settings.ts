@@ -57,7 +57,7 @@ export function jsonOf(text: string): unknown {
 }
 
 /** A variable with one key: a plain key, or JSON. */
-export const valueOf = (text: string): unknown => jsonOf(text) ?? text
+export const statedKey = (text: string): unknown => jsonOf(text) ?? text
 
 const DEFAULT_CREDENTIAL = 'key-passphrase'
 
@@ -86,7 +86,9 @@ export function keyReader(env: Env, processName: string): KeyReader {
     const reject = (problem: string): never => rejectVariable(variable, `${place} a keystore ${problem}`)
     const inCredentials = (name: string): string =>
       credentials === null
-        ? reject(`with the credential ${JSON.stringify(name)}, but CREDENTIALS_DIRECTORY is not set: expected a systemd unit with LoadCredential`)
+        ? reject(
+            `with the credential ${JSON.stringify(name)}, but CREDENTIALS_DIRECTORY is not set: expected a systemd unit with LoadCredential`,
+          )
         : join(credentials, name)
     const path =
       own.file ??
@@ -130,7 +132,10 @@ export function keyReader(env: Env, processName: string): KeyReader {
   function remoteKey(variable: string, place: string, address: string): KeySource {
     const signer = signerOf()
     if (signer === null)
-      return rejectVariable(variable, `${place} the key ${address} of a remote signer, but REMOTE_SIGNER_URL is not set`)
+      return rejectVariable(
+        variable,
+        `${place} the key ${address} of a remote signer, but REMOTE_SIGNER_URL is not set`,
+      )
     return once(address, () => signer.key(address as Address))
   }
 
@@ -142,7 +147,8 @@ export function keyReader(env: Env, processName: string): KeyReader {
         return rejectVariable(variable, `${place} a wrong key: ${(error as Error).message}`)
       }
     const { keystore, passphrase_file: file, credential, remote, ...rest } = fieldsOf(value)
-    const isKeystore = isText(keystore) && [file, credential].every((each) => each === undefined || isText(each))
+    const isKeystore =
+      isText(keystore) && [file, credential].every((each) => each === undefined || isText(each))
     const isAddress = typeof remote === 'string' && /^0x[0-9a-fA-F]{40}$/.test(remote)
     const hasRest = Object.keys(rest).length > 0
     if (isKeystore && remote === undefined && !hasRest) {
@@ -164,7 +170,7 @@ export function keyReader(env: Env, processName: string): KeyReader {
       const text = textOfFile(variable, path).trim()
       const value = jsonOf(text)
       if (keystoreAddress(value) !== null) return keystoreIn(variable, 'is', { path, json: text }, {})
-      return keyOf(variable, `names ${JSON.stringify(path)}, which has`, valueOf(text))
+      return keyOf(variable, `names ${JSON.stringify(path)}, which has`, statedKey(text))
     },
   }
 }
@@ -176,20 +182,28 @@ interface PassphraseSettings {
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : {}
 
 function readKeystore(variable: string, place: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    return rejectVariable(variable, `${place} the keystore ${JSON.stringify(path)}, which cannot be read: ${code}`)
+    return rejectVariable(
+      variable,
+      `${place} the keystore ${JSON.stringify(path)}, which cannot be read: ${code}`,
+    )
   }
 }
 
 function checkedPassphraseFile(path: string | null): string | null {
   if (path !== null && textOfFile('KEY_PASSPHRASE_FILE', path).trim() === '')
-    return rejectVariable('KEY_PASSPHRASE_FILE', `is ${JSON.stringify(path)}, which is empty: expected a passphrase`)
+    return rejectVariable(
+      'KEY_PASSPHRASE_FILE',
+      `is ${JSON.stringify(path)}, which is empty: expected a passphrase`,
+    )
   return path
 }
 
@@ -213,7 +227,10 @@ function remoteSignerOf(env: Env, processName: string): RemoteSigner | null {
       'is not set: a client certificate needs both REMOTE_SIGNER_CERTIFICATE_FILE and REMOTE_SIGNER_KEY_FILE',
     )
   if (Object.values(files).some((each) => each !== undefined) && !url.startsWith('https:'))
-    rejectVariable('REMOTE_SIGNER_URL', 'has protocol http: expected https, because a certificate file of it is set')
+    rejectVariable(
+      'REMOTE_SIGNER_URL',
+      'has protocol http: expected https, because a certificate file of it is set',
+    )
   try {
     return createRemoteSigner({ url, timeoutMs, tls: definedOf(files) })
   } catch {
@@ -231,6 +248,8 @@ const definedOf = (files: { readonly [name: string]: string | undefined }): Reco
 export async function checkKeystores(keys: Iterable<KeySource>): Promise<void> {
   const local = [...new Set(keys)].filter(({ isRemote }) => !isRemote)
   const results = await Promise.allSettled(local.map((key) => key.ready()))
-  const problems = results.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []))
+  const problems = results.flatMap((one) =>
+    one.status === 'rejected' ? [(one.reason as Error).message] : [],
+  )
   if (problems.length > 0) throw new ConfigError([...new Set(problems)].join('\n'))
 }

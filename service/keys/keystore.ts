@@ -39,12 +39,16 @@ export function keystoreKey({ json, address, place, passphrase }: KeystoreOption
     const secret = passphrase()
     const account = await decryptKeystoreJson(json, secret).catch((error: unknown) => {
       const isPassphrase = (error as { readonly argument?: string }).argument === 'password'
-      const reason = isPassphrase ? 'its passphrase does not decrypt it' : 'it is no valid keystore of version 3'
+      const reason = isPassphrase
+        ? 'its passphrase does not decrypt it'
+        : 'it is no valid keystore of version 3'
       throw new KeySourceError(`the key ${address} of ${place} cannot be used: ${reason}`)
     })
     const key = bytesOfKey(account.privateKey)
     if (addressOfBytes(key) === address) return key
-    throw new KeySourceError(`${place} states the address ${address} and has the key of ${addressOfBytes(key)}`)
+    throw new KeySourceError(
+      `${place} states the address ${address} and has the key of ${addressOfBytes(key)}`,
+    )
   }
 
   function keyOf(): Promise<Uint8Array> {

@@ -62,7 +62,8 @@ export function createRemoteSigner({ url, timeoutMs, tls }: RemoteSignerOptions)
     const signal = AbortSignal.timeout(timeoutMs)
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        const headers = body === null ? authorization : { ...authorization, 'content-type': 'application/json' }
+        const headers =
+          body === null ? authorization : { ...authorization, 'content-type': 'application/json' }
         const send = isTls ? tlsRequest : plainRequest
         const request = send(`${shown}${path}`, { method, headers, agent, signal }, resolve)
         request.on('error', reject).end(body ?? undefined)

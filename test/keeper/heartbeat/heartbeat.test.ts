@@ -10,12 +10,12 @@ import { runLeaderLoop } from '../../../keeper/leader/leader-loop.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { LaneWatch } from '../../../keeper/relayer/lane-watch.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, laneKey, POLICY, useChain } from '../support/chain-fixture.ts'
 import { until } from '../support/keeper-process.ts'
 import { NO_METRICS, SILENT_LOGGER } from '../support/market-fixture.ts'
-import { plainKey } from '../../../service/keys/key-source.ts'
 
 /** The market's clock, its first slot, with batch 1: before it no freeze can be requested. */
 const AFTER_FIRST_BATCH = [toBeHex(0, 32), toBeHex(1n << 48n, 32)]

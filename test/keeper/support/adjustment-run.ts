@@ -161,7 +161,10 @@ export class AdjustmentRun {
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
       ...{ chain, relayers, clock, killPoint, confirmations: 0 },
-      ...{ signer: createSigner(CHAIN_ID, plainKey(adjustKey)), calls: adjust ? { ...calls, adjust } : calls },
+      ...{
+        signer: createSigner(CHAIN_ID, plainKey(adjustKey)),
+        calls: adjust ? { ...calls, adjust } : calls,
+      },
       ...{ metrics: NO_METRICS, logger: SILENT_LOGGER },
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }

@@ -27,19 +27,24 @@ describe('the keys of a process', () => {
     writeFileSync(at('wrong'), 'incorrect horse')
     writeFileSync(at('empty'), '\n')
     writeFileSync(at('plain'), `${KEY}\n`)
-    writeFileSync(at('reference'), JSON.stringify({ keystore: at('keystore.json'), passphrase_file: at('passphrase') }))
+    writeFileSync(
+      at('reference'),
+      JSON.stringify({ keystore: at('keystore.json'), passphrase_file: at('passphrase') }),
+    )
   })
   after(() => rmSync(folder, { recursive: true }))
 
   const reader = (env: Record<string, string> = {}): KeyReader => keyReader(env, 'keeper')
-  const read = (value: unknown, env?: Record<string, string>) => reader(env).keyOf('RELAYER_KEYS', 'has for m1', value)
+  const read = (value: unknown, env?: Record<string, string>) =>
+    reader(env).keyOf('RELAYER_KEYS', 'has for m1', value)
   const messageOf = (work: () => unknown): string => {
     try {
       work()
     } catch (error) {
       expect(error).to.be.instanceOf(ConfigError)
       const { message } = error as Error
-      for (const secret of [KEY.slice(2), PASSPHRASE, 'incorrect horse']) expect(message).to.not.include(secret)
+      for (const secret of [KEY.slice(2), PASSPHRASE, 'incorrect horse'])
+        expect(message).to.not.include(secret)
       return message
     }
     throw new Error('it did not fail')
@@ -131,7 +136,9 @@ describe('the keys of a process', () => {
   })
 
   it('when several settings are wrong, the signer reports all of them at once', () => {
-    const message = messageOf(() => readSignerConfig({ SIGNER_KEY: '0x12', SIGNER_SECRET: 'short', CHAIN_ID: 'main' }))
+    const message = messageOf(() =>
+      readSignerConfig({ SIGNER_KEY: '0x12', SIGNER_SECRET: 'short', CHAIN_ID: 'main' }),
+    )
     expect(message.split('\n').map((line) => line.split(' ')[0])).to.deep.equal([
       ...['SIGNER_KEY', 'SIGNER_SECRET', 'CHAIN_ID', 'ADDRESS_ORACLE', 'SIGNER_FEEDS_FILE'],
     ])
@@ -139,9 +146,14 @@ describe('the keys of a process', () => {
 
   it('when a client certificate lacks its key, or a certificate is set for http, it is rejected', () => {
     writeFileSync(at('cert.pem'), 'no certificate')
-    const env = { REMOTE_SIGNER_URL: 'https://signer.invalid', REMOTE_SIGNER_CERTIFICATE_FILE: at('cert.pem') }
+    const env = {
+      REMOTE_SIGNER_URL: 'https://signer.invalid',
+      REMOTE_SIGNER_CERTIFICATE_FILE: at('cert.pem'),
+    }
     expect(messageOf(() => reader(env).check())).to.match(/^REMOTE_SIGNER_KEY_FILE is not set/)
     const plain = { REMOTE_SIGNER_URL: 'http://signer.invalid', REMOTE_SIGNER_CA_FILE: at('cert.pem') }
-    expect(messageOf(() => reader(plain).check())).to.match(/^REMOTE_SIGNER_URL has protocol http: expected https/)
+    expect(messageOf(() => reader(plain).check())).to.match(
+      /^REMOTE_SIGNER_URL has protocol http: expected https/,
+    )
   })
 })

@@ -73,7 +73,9 @@ describe('a key in a remote signer', () => {
 
   it('when it fails twice, the error names the status; when once, the request is repeated', async () => {
     server.fault = 'status-500'
-    expect((await failureOf(signTransaction())).message).to.match(/answered a request to sign for 0x\w{40} with status 500$/)
+    expect((await failureOf(signTransaction())).message).to.match(
+      /answered a request to sign for 0x\w{40} with status 500$/,
+    )
     server.faults = 1
     const { raw } = await signTransaction()
     expect(Transaction.from(raw).from?.toLowerCase()).to.equal(ADDRESS)
@@ -120,7 +122,17 @@ describe('a key in a remote signer behind TLS', () => {
       const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1']
       execFileSync(
         'openssl',
-        ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', ...args, ...subject],
+        [
+          'req',
+          '-x509',
+          '-newkey',
+          'ec',
+          '-pkeyopt',
+          'ec_paramgen_curve:P-256',
+          '-nodes',
+          ...args,
+          ...subject,
+        ],
         { stdio: 'ignore' },
       )
     }
@@ -142,7 +154,9 @@ describe('a key in a remote signer behind TLS', () => {
     expect(recoverAddress(keccak256('0x01'), toHex(signature)).toLowerCase()).to.equal(ADDRESS)
     const before = server.requests.length
     for (const tls of [client, { ca: file('server.pem') }])
-      expect((await failureOf(source(tls).ready())).message).to.include(`remote signer ${server.url} cannot be reached: `)
+      expect((await failureOf(source(tls).ready())).message).to.include(
+        `remote signer ${server.url} cannot be reached: `,
+      )
     expect(server.requests).to.have.length(before)
   })
 })

@@ -7,7 +7,15 @@ import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getBytes, keccak256, SigningKey } from 'ethers'
 
-export type SignerFault = 'other-key' | 'hang' | 'status-500' | 'malleable' | 'other-chain' | 'garbage' | 'wrong-v' | 'huge'
+export type SignerFault =
+  | 'other-key'
+  | 'hang'
+  | 'status-500'
+  | 'malleable'
+  | 'other-chain'
+  | 'garbage'
+  | 'wrong-v'
+  | 'huge'
 
 export interface SignerServer {
   readonly url: string
@@ -84,7 +92,8 @@ export async function startSignerServer(
     end(200, signatureOf(key, data, fault))
   }
 
-  const listener = (request: IncomingMessage, response: ServerResponse): void => void answer(request, response)
+  const listener = (request: IncomingMessage, response: ServerResponse): void =>
+    void answer(request, response)
   const server = tls === null ? createPlainServer(listener) : createTlsServer(tls, listener)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
