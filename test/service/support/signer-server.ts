@@ -25,6 +25,8 @@ export interface SignerServer {
   readonly authorizations: (string | undefined)[]
   /** The next requests to sign are answered so; null: honestly. */
   fault: SignerFault | null
+  /** While true, every request gets status 503, as of a proxy without a server behind it. */
+  isDown: boolean
   /** How many requests to sign have the fault; then it answers honestly. */
   faults: number
   close(): Promise<void>
@@ -76,6 +78,7 @@ export async function startSignerServer(
     const end = (status: number, text: string, type = 'text/plain; charset=utf-8'): void => {
       response.writeHead(status, { 'content-type': type }).end(text)
     }
+    if (state.isDown) return end(503, '')
     if (request.method === 'GET' && path === '/upcheck') return end(200, 'OK')
     if (request.method === 'GET' && path === '/api/v1/eth1/publicKeys')
       return end(200, JSON.stringify([...held.keys()]), 'application/json')
@@ -102,6 +105,7 @@ export async function startSignerServer(
     requests: [],
     authorizations: [],
     fault: null,
+    isDown: false,
     faults: Number.POSITIVE_INFINITY,
     close: () =>
       new Promise((resolve) => {
