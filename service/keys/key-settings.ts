@@ -1,5 +1,5 @@
 /** Reads which keys a process has: a key is stated as itself, as an encrypted keystore, or as the address of a key in a remote signer. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Address } from '../../domain/units.ts'
 import { ConfigError, type Env, environment, rejectVariable } from '../environment.ts'
@@ -59,7 +59,8 @@ export function jsonOf(text: string): unknown {
 /** A variable with one key: a plain key, or JSON. */
 export const statedKey = (text: string): unknown => jsonOf(text) ?? text
 
-const DEFAULT_CREDENTIAL = 'key-passphrase'
+/** Names of the default credential: of its own, or of a folder that a unit loads as `secret`. */
+const DEFAULT_CREDENTIALS = ['key-passphrase', 'secret_key-passphrase']
 
 /** A wrong setting is reported by `check`, and by each key that needs it, so that its error hides no error of a key. */
 export function keyReader(env: Env, processName: string): KeyReader {
@@ -81,6 +82,11 @@ export function keyReader(env: Env, processName: string): KeyReader {
     return source
   }
 
+  const defaultCredential = (): string | undefined =>
+    credentials === null
+      ? undefined
+      : DEFAULT_CREDENTIALS.map((name) => join(credentials, name)).find((path) => existsSync(path))
+
   /** The path of a keystore's passphrase: of its own, or of all keystores. Checked here, and read again when it is needed. */
   function passphraseOf(variable: string, place: string, own: PassphraseSettings): () => string {
     const reject = (problem: string): never => rejectVariable(variable, `${place} a keystore ${problem}`)
@@ -93,9 +99,9 @@ export function keyReader(env: Env, processName: string): KeyReader {
     const path =
       own.file ??
       (own.credential === undefined ? passphraseFile() : inCredentials(own.credential)) ??
-      (credentials === null ? null : join(credentials, DEFAULT_CREDENTIAL)) ??
+      defaultCredential() ??
       reject(
-        `without a passphrase: expected passphrase_file or credential beside it, KEY_PASSPHRASE_FILE, or the systemd credential ${DEFAULT_CREDENTIAL}`,
+        `without a passphrase: expected passphrase_file or credential beside it, KEY_PASSPHRASE_FILE, or the systemd credential ${DEFAULT_CREDENTIALS[0]}`,
       )
     const read = (): string => {
       const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '')
@@ -146,18 +152,12 @@ export function keyReader(env: Env, processName: string): KeyReader {
       } catch (error) {
         return rejectVariable(variable, `${place} a wrong key: ${(error as Error).message}`)
       }
-    const { keystore, passphrase_file: file, credential, remote, ...rest } = fieldsOf(value)
-    const isKeystore =
-      isText(keystore) && [file, credential].every((each) => each === undefined || isText(each))
-    const isAddress = typeof remote === 'string' && /^0x[0-9a-fA-F]{40}$/.test(remote)
-    const hasRest = Object.keys(rest).length > 0
-    if (isKeystore && remote === undefined && !hasRest) {
-      const json = readKeystore(variable, place, keystore)
-      const own = { file, credential } as PassphraseSettings
-      return keystoreIn(variable, place, { path: keystore, json }, own)
+    const form = formOf(value)
+    if (form?.kind === 'remote') return remoteKey(variable, place, form.address)
+    if (form?.kind === 'keystore') {
+      const json = readKeystore(variable, place, form.path)
+      return keystoreIn(variable, place, { path: form.path, json }, form.passphrase)
     }
-    if (isAddress && [keystore, file, credential].every((each) => each === undefined) && !hasRest)
-      return remoteKey(variable, place, remote.toLowerCase())
     return rejectVariable(variable, `${place} an invalid key: expected ${KEY_FORMS}`)
   }
 
@@ -175,16 +175,37 @@ export function keyReader(env: Env, processName: string): KeyReader {
   }
 }
 
+/** At most one of both; with neither, the passphrase is that of all keystores. */
 interface PassphraseSettings {
   readonly file?: string
   readonly credential?: string
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
-const fieldsOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {}
+type Form =
+  | { readonly kind: 'keystore'; readonly path: string; readonly passphrase: PassphraseSettings }
+  | { readonly kind: 'remote'; readonly address: string }
+
+/** Null if the value has neither of the two forms exactly. */
+function formOf(value: unknown): Form | null {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+  const fields = value as Readonly<Record<string, unknown>>
+  if (Object.values(fields).some((each) => typeof each !== 'string' || each === '')) return null
+  const { keystore, passphrase_file, credential, remote } = fields as Readonly<Record<string, string>>
+  switch (Object.keys(fields).toSorted().join()) {
+    case 'remote':
+      return /^0x[0-9a-fA-F]{40}$/.test(remote as string)
+        ? { kind: 'remote', address: (remote as string).toLowerCase() }
+        : null
+    case 'keystore':
+      return { kind: 'keystore', path: keystore as string, passphrase: {} }
+    case 'keystore,passphrase_file':
+      return { kind: 'keystore', path: keystore as string, passphrase: { file: passphrase_file as string } }
+    case 'credential,keystore':
+      return { kind: 'keystore', path: keystore as string, passphrase: { credential: credential as string } }
+    default:
+      return null
+  }
+}
 
 function readKeystore(variable: string, place: string, path: string): string {
   try {

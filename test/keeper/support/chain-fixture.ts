@@ -17,7 +17,7 @@ import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.t
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import type { Clock } from '../../../service/clock.ts'
-import { type KeySource, plainKey } from '../../../service/keys/key-source.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import {
   deployMarket,
@@ -41,7 +41,6 @@ const DEVELOPER = HDNodeWallet.fromPhrase('test test test test test test test te
 export const laneKey = id('lane m1')
 export const faucetKey = id('lane faucet')
 export const adjustKey = id('lane adjust')
-const sourceOf = (key: string | KeySource): KeySource => (typeof key === 'string' ? plainKey(key) : key)
 const OPERATORS = [laneKey, adjustKey]
 const oracleKey = id('oracle')
 
@@ -143,11 +142,7 @@ export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 1
 
 export class ChainFixture extends MarketFixture {
   readonly chainSide!: Deployed
-  readonly lane: RelayerLane = {
-    name: 'm1',
-    relayer: createSigner(CHAIN_ID, plainKey(laneKey)).address,
-    chainId: CHAIN_ID,
-  }
+  readonly lane: RelayerLane = { name: 'm1', relayer: plainKey(laneKey).address, chainId: CHAIN_ID }
   follower!: Follower
   #headTime: Millis | null = null
   /** The oracle's signature under a report of any feed. */
@@ -280,9 +275,9 @@ export class ChainFixture extends MarketFixture {
       /** With the fixture's engine by default. */
       readonly stores?: WorkerStores
       /** The lane's present relayer key; `laneKey` by default. */
-      readonly key?: string | KeySource
+      readonly key?: string
       /** Former keys of the lane that the keeper still has. */
-      readonly formerKeys?: readonly (string | KeySource)[]
+      readonly formerKeys?: readonly string[]
     } = {},
   ): SettlementFixture {
     return new SettlementFixture(this, changes)
@@ -341,10 +336,10 @@ export class SettlementFixture {
     this.#fixture = fixture
     this.#stores = stores
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
-    const former = formerKeys.map((each) => createSigner(CHAIN_ID, sourceOf(each)))
+    const former = formerKeys.map((each) => createSigner(CHAIN_ID, plainKey(each)))
     const common = {
       chain: this.chain,
-      signer: createSigner(CHAIN_ID, sourceOf(key)),
+      signer: createSigner(CHAIN_ID, plainKey(key)),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       clock,
       confirmations: 0,

@@ -104,6 +104,8 @@ describe('the keys of a process', () => {
       [`0x${'0'.repeat(64)}`, 'above 0 and below the order'],
       [{ key: KEY }, 'has for m1 an invalid key'],
       [{ ...file, remote: ADDRESS }, 'an invalid key'],
+      [{ ...file, passphrase_file: at('passphrase'), credential: 'passphrase' }, 'an invalid key'],
+      [[KEY], 'an invalid key'],
       [{ keystore: '/nowhere' }, '"/nowhere", which cannot be read: ENOENT'],
       [{ keystore: at('plain') }, 'which is no keystore: expected Web3 Secret Storage of version 3'],
       [file, 'without a passphrase: expected passphrase_file or credential'],

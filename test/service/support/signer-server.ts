@@ -1,6 +1,6 @@
 /**
  * A remote signer written from web3signer's published interface (OpenAPI of its eth1 mode): `GET /upcheck`, `GET /api/v1/eth1/publicKeys` and
- * `POST /api/v1/eth1/sign/{identifier}`, which signs the Keccak hash of the data and answers with r, s and v as text. It can be told to fail.
+ * `POST /api/v1/eth1/sign/{identifier}`, which signs the Keccak hash of the data and answers with r, s and v as text. Tests make it fail.
  */
 import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type ServerOptions } from 'node:https'
