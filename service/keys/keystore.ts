@@ -1,18 +1,22 @@
 /** Keys in encrypted keystores (Web3 Secret Storage, version 3), decrypted when they are first needed. */
 import { scrypt as nativeScrypt } from 'node:crypto'
-import { decryptKeystoreJson, scrypt } from 'ethers'
 import type { Address } from '../../domain/units.ts'
 import { addressOfBytes, bytesOfKey, type KeySource, KeySourceError, signWith } from './key-source.ts'
 
-// The library's own scrypt is JavaScript and takes a second of the event loop per keystore; Node.js has it in its thread pool.
-scrypt.register(
-  (password, salt, N, r, p, length) =>
-    new Promise((resolve, reject) => {
-      nativeScrypt(password, salt, length, { N, r, p, maxmem: 256 * N * r }, (error, derived) =>
-        error === null ? resolve(derived) : reject(error),
-      )
-    }),
-)
+/** Loaded with the first keystore: a process whose keys are elsewhere does without it. */
+async function loadLibrary(): Promise<Pick<typeof import('ethers'), 'decryptKeystoreJson'>> {
+  const { decryptKeystoreJson, scrypt } = await import('ethers')
+  // The library's own scrypt is JavaScript and takes a second of the event loop per keystore; Node.js has it in its thread pool.
+  scrypt.register(
+    (password, salt, N, r, p, length) =>
+      new Promise((resolve, reject) => {
+        nativeScrypt(password, salt, length, { N, r, p, maxmem: 256 * N * r }, (error, derived) =>
+          error === null ? resolve(derived) : reject(error),
+        )
+      }),
+  )
+  return { decryptKeystoreJson }
+}
 
 /** Address of a keystore, without its passphrase; null if the text is no keystore. Version 3 has the address without 0x. */
 export function keystoreAddress(value: unknown): Address | null {
@@ -37,6 +41,7 @@ export function keystoreKey({ json, address, place, passphrase }: KeystoreOption
 
   async function decrypt(): Promise<Uint8Array> {
     const secret = passphrase()
+    const { decryptKeystoreJson } = await loadLibrary()
     const account = await decryptKeystoreJson(json, secret).catch((error: unknown) => {
       const isPassphrase = (error as { readonly argument?: string }).argument === 'password'
       const reason = isPassphrase
