@@ -6,6 +6,7 @@ import { expect } from 'chai'
 import { encryptKeystoreJsonSync, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { chooseRelayer } from '../../db/relayers.ts'
+import { ACTION_LIFETIME } from '../../domain/settlement/durations.ts'
 import type { Address } from '../../domain/units.ts'
 import { type SignerServer, startSignerServer } from '../service/support/signer-server.ts'
 import { perpetual, rate } from '../support/markets.ts'
@@ -112,6 +113,30 @@ describe('the key sources of the keeper process', function () {
     expect(await fixture.transactions()).to.have.length(1)
     expect(await chain().provider.getTransactionCount(FIRST)).to.equal(1)
     expectNoSecret(keeper.output)
+  })
+
+  it('when the remote signer stays down for the life of an action, its batch is voided meanwhile, and later batches settle', async () => {
+    store([{ remote: FIRST }])
+    const keeper = await keepers.startReady(environment())
+    signer.isDown = true
+    await keepers.cross(20)
+    await until(
+      async () => (await fixture.actions()).some(({ status }) => status === 'VOIDED'),
+      () => keeper.output.slice(-3_000),
+      ACTION_LIFETIME + 20_000,
+    )
+    expect(await fixture.transactions()).to.deep.equal([])
+    signer.isDown = false
+    await until(
+      async () => {
+        await keepers.cross(20)
+        await fixture.follow()
+        return (await fixture.position(keepers.alice)) > 0n
+      },
+      () => keeper.output.slice(-3_000),
+      40_000,
+    )
+    await fixture.follow()
   })
 
   it('when a passphrase is wrong at the start, the process ends and names the keystore without the passphrase', async () => {

@@ -1,6 +1,9 @@
 /** The commands of `clearbatch ops oracle …` on a chain and a database of their own: reports stay valid through a rotation of a signer. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect } from 'chai'
-import { HDNodeWallet, id, Wallet } from 'ethers'
+import { encryptKeystoreJsonSync, HDNodeWallet, id, Wallet } from 'ethers'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { type FeedId, reportHasher } from '../../domain/prices/report-hash.ts'
 import type { Address, Millis } from '../../domain/units.ts'
@@ -156,6 +159,24 @@ describe('clearbatch ops oracle', function () {
     expect(await signersAt(2 ** 47)).to.deep.equal([FROM])
     expect((await ops('rotate', '--from', FROM, '--to', STRANGER, '--send')).code).to.equal(0)
     expect(await signersAt(2 ** 47)).to.deep.equal([STRANGER])
+  })
+
+  it('when the key is in a keystore with its password in a file, the command acts as that key; a wrong password is named by its variable', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'clearbatch-ops-'))
+    const [keystore, password] = [join(folder, 'keystore.json'), join(folder, 'password')]
+    const account = { address: new Wallet(KEY).address, privateKey: KEY }
+    writeFileSync(keystore, encryptKeystoreJsonSync(account, 'secret', { scrypt: { N: 1024, r: 8, p: 1 } }))
+    const rotate = (text: string) => {
+      writeFileSync(password, text)
+      const urls = { RPC_URL: chain().anvil.url, DATABASE_URL: fixture.url }
+      const env = { ...urls, OPS_KEYSTORE: keystore, OPS_KEYSTORE_PASSWORD_FILE: password }
+      return captureOps(['oracle', 'rotate', '--from', FROM, '--to', TO], env)
+    }
+    expect((await rotate('secret\n')).stdout).to.include(`${account.address}\n`)
+    expect((await rotate('other')).stderr).to.include(
+      `OPS_KEYSTORE names ${keystore}, which OPS_KEYSTORE_PASSWORD_FILE does not decrypt`,
+    )
+    rmSync(folder, { recursive: true })
   })
 
   it('when an address or a feed is wrong, the command names flag, received and valid, and sends nothing', async () => {
