@@ -61,7 +61,8 @@ export async function runProcess<Config extends RunConfig>(
     logger.info({}, `${name} stopped`)
   } catch (err) {
     code = 1
-    logger.fatal({ err }, `${name} failed to start or to stop`)
+    if (err instanceof ConfigError) console.error(`${name}: ${err.message}`)
+    else logger.fatal({ err }, `${name} failed to start or to stop`)
   }
   await flushLog(FLUSH_MS)
   process.exit(code)
