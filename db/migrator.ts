@@ -4,10 +4,14 @@ import { type Migration, Migrator } from 'kysely/migration'
 import type { Db } from './client.ts'
 import * as exchange from './migrations/0100-exchange.ts'
 import * as readModel from './migrations/0101-read-model.ts'
+import * as journalOfGroups from './migrations/0102-journal-of-groups.ts'
+import * as endsInPlace from './migrations/0103-ends-in-place.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
   '0101-read-model': readModel,
+  '0102-journal-of-groups': journalOfGroups,
+  '0103-ends-in-place': endsInPlace,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */
