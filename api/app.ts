@@ -141,7 +141,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const { config, logger, requestCounts } = ports
   const genReqId = requestIds()
   const trustProxy = trustOf(config.trustProxy)
-  const connections = createConnections(config.connections, trustProxy, genReqId)
+  const connections = createConnections(config.connections, trustProxy, genReqId, config.public.tls)
   const app: App = Fastify({
     loggerInstance: logger.child({}, { serializers: { req: loggedRequest } }),
     logController: new LogController({ disableRequestLogging: !config.logRequests }),

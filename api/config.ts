@@ -7,7 +7,6 @@ import {
   type Env,
   environment,
   type Listener,
-  LOOPBACK,
   MOST_DRAIN_MS,
   type ProcessConfig,
   rejectVariable,
@@ -186,9 +185,10 @@ function readBearer(env: Env): BearerConfig | null {
 }
 
 /** By default wallets sign for the host of the api itself. */
-function readWalletSigning(env: Env, { host, port }: Listener): WalletSigning {
+function readWalletSigning(env: Env, { host, port, tls }: Listener): WalletSigning {
   const { optional, http, text } = environment(env, PROCESS)
-  const publicUrl = optional('PUBLIC_URL') === null ? `http://${host}:${port}` : http('PUBLIC_URL')
+  const own = `${tls === undefined ? 'http' : 'https'}://${host}:${port}`
+  const publicUrl = optional('PUBLIC_URL') === null ? own : http('PUBLIC_URL')
   return {
     domain: text('AUTH_DOMAIN', new URL(publicUrl).host),
     publicUrl: publicUrl.replace(/\/$/, ''),
@@ -319,9 +319,9 @@ function readFaucet(env: Env): boolean {
 
 /** Reads the environment. Throws a ConfigError that names the variable. */
 export function readConfig(env: Env): Config {
-  const { text, database, count, flag, address, port } = environment(env, PROCESS)
+  const { text, database, count, flag, address, listener } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
-  const publicListener = { host: text('HOST', LOOPBACK), port: port('PORT', 8080) }
+  const publicListener = listener('HOST', 'PORT', 8080)
   const waits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     relayWaitMs: count('RELAY_WAIT_MS', 10_000),

@@ -12,7 +12,8 @@ await runProcess(
       const connect = await engineConnector(config, logger)
       const link = connect('api')
       const api = await compose(config, logger, link.engine)
-      await api.app.listen({ ...config.public })
+      const { host, port } = config.public
+      await api.app.listen({ host, port })
       return {
         async stop() {
           await api.stop()

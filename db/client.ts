@@ -2,6 +2,7 @@
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { invariant } from '../domain/invariant.ts'
+import { connectionTarget } from '../service/database-address.ts'
 import { PreparingClient } from './prepared.ts'
 import type { Database } from './schema.ts'
 
@@ -86,7 +87,7 @@ export const connectionConfig = (
   { url, name }: Pick<ConnectionOptions, 'url' | 'name'>,
   settings: Readonly<Record<string, string>> = {},
 ) => ({
-  connectionString: url,
+  ...connectionTarget(url),
   application_name: name,
   connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   keepAlive: true,

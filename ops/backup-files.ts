@@ -5,6 +5,7 @@ import { appendFile, cp, mkdir, readdir, rename, rm, writeFile } from 'node:fs/p
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { RESTORED_TO } from '../db/engine-identity.ts'
+import { passwordIn } from '../service/database-address.ts'
 import type { Env } from './connect.ts'
 import { OpsError } from './error.ts'
 
@@ -28,15 +29,35 @@ const program = (name: string, { POSTGRES_BIN: folder = '/usr/lib/postgresql/15/
 /** By the environment, because arguments of a process are readable by every user of its host. Variables of libpq that are set already win. */
 function connectionOf(url: string, env: Env): Record<string, string> {
   const { hostname, port, username, password, searchParams } = new URL(url)
+  const passwordFile = searchParams.get('password_file')
   return {
     PGHOST: searchParams.get('host') ?? hostname,
     PGPORT: port === '' ? '5432' : port,
     PGUSER: decodeURIComponent(username),
-    PGPASSWORD: decodeURIComponent(password),
+    PGPASSWORD: passwordFile === null ? decodeURIComponent(password) : passwordIn(passwordFile),
+    ...tlsVariables(searchParams),
     ...(Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined)) as Record<
       string,
       string
     >),
+  }
+}
+
+/** Debian's bundle: libpq has no word for it before version 16. */
+const SYSTEM_AUTHORITIES = '/etc/ssl/certs/ca-certificates.crt'
+
+/** The connection of the pools, in the variables of libpq. */
+function tlsVariables(parameters: URLSearchParams): Record<string, string> {
+  const [mode, ca, certificate, key] = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'].map((each) =>
+    parameters.get(each),
+  )
+  // libpq calls `require` what verifies nothing, while the pools verify the server.
+  const isVerified = mode !== 'disable' && mode !== 'no-verify' && (mode || ca || certificate)
+  return {
+    ...(mode === 'disable' && { PGSSLMODE: 'disable' }),
+    ...(mode === 'no-verify' && { PGSSLMODE: 'require' }),
+    ...(isVerified && { PGSSLMODE: 'verify-full', PGSSLROOTCERT: ca ?? SYSTEM_AUTHORITIES }),
+    ...(certificate && key && { PGSSLCERT: certificate, PGSSLKEY: key }),
   }
 }
 

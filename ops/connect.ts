@@ -8,6 +8,7 @@ import { loadListedMarkets } from '../db/terms.ts'
 import type { MarketTerms } from '../domain/market/in-force.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { engineAccess } from '../keeper/engine/link/access.ts'
+import { environment } from '../service/environment.ts'
 import { openAdmin } from '../stack/admin.ts'
 import { OpsError } from './error.ts'
 import { type OperatorAccess, type Settings, settingsOf } from './settings.ts'
@@ -72,9 +73,19 @@ async function connectByEnvironment(env: Env): Promise<Connection> {
 
 /** `ENGINE_URL` and `ENGINE_KEYS_FILE`: the engine that changes settings; commands that only read need neither. */
 function databaseOf(env: Env): DatabaseConnection {
-  const url = required(env, 'DATABASE_URL')
+  required(env, 'DATABASE_URL')
+  const url = addressIn(env)
   const db = createDb(createPool({ url, connections: 2, name: 'clearbatch ops' }))
   return { db, url, settings: settingsOf(db, () => operatorAccess(env)), close: () => db.destroy() }
+}
+
+/** Throws an OpsError. */
+function addressIn(env: Env): string {
+  try {
+    return environment(env, 'command').database()
+  } catch (error) {
+    throw new OpsError((error as Error).message)
+  }
 }
 
 /** Throws an OpsError. */

@@ -1,22 +1,17 @@
 /** Reads the environment of a process: every value is checked, and each error names its variable. */
 import type { Address } from '../domain/units.ts'
+import { serverTls, type TlsSource } from './certificates.ts'
+import { ConfigError, type Env, rejectVariable } from './config-error.ts'
+import { databaseAddress } from './database-address.ts'
 
-export type Env = Readonly<Record<string, string | undefined>>
-
-/** The message names the variable, the received value (unless it is secret), and a valid value. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-/** `problem` continues a sentence that starts with the variable's name. */
-export function rejectVariable(name: string, problem: string): never {
-  throw new ConfigError(`${name} ${problem}`)
-}
+export { ConfigError, type Env, rejectVariable }
 
 export interface Listener {
   readonly host: string
   /** 0 for a free port. */
   readonly port: number
+  /** Absent: plain HTTP. */
+  readonly tls?: TlsSource
 }
 
 /**
@@ -32,6 +27,8 @@ export interface ProcessConfig {
   /** Address of the health and metrics server, for the operator only. */
   readonly internal: Listener
   readonly logLevel: string
+  /** Size beyond which the file behind stdout is rotated; 0: never. */
+  readonly logFileBytes: number
   /** Longest drain; a process that exceeds it exits with code 1. */
   readonly drainMs: number
   /** Kill point at which a crash test ends the process. */
@@ -80,12 +77,17 @@ export function environment(env: Env, processName: string) {
     return received(name, `a whole number ${bounds}`)
   }
   const port = (name: string, fallback: number): number => count(name, fallback, 0, 65_535)
+  const listener = (hostName: string, portName: string, defaultPort: number): Listener => {
+    const tls = serverTls(env)
+    return { host: text(hostName, LOOPBACK), port: port(portName, defaultPort), ...(tls && { tls }) }
+  }
   return {
     optional,
     text,
     url,
     count,
-    database: (): string => url('DATABASE_URL', POSTGRES),
+    /** The connection string, with the files of its certificates and of its password (`database-address.ts`). */
+    database: (): string => databaseAddress(env, url('DATABASE_URL', POSTGRES)),
     http: (name: string): string => url(name, HTTP),
     /** Reads an amount in wei. */
     amount(name: string, fallback: bigint): bigint {
@@ -105,9 +107,11 @@ export function environment(env: Env, processName: string) {
         : received(name, 'an address, 0x and 40 hexadecimal digits')
     },
     port,
+    listener,
     process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
-      internal: { host: text('INTERNAL_HOST', LOOPBACK), port: port('INTERNAL_PORT', defaultInternalPort) },
+      internal: listener('INTERNAL_HOST', 'INTERNAL_PORT', defaultInternalPort),
       logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
+      logFileBytes: count('LOG_FILE_BYTES', 0),
       drainMs: count('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
       killAt: optional('CLEARBATCH_KILL_AT'),
     }),

@@ -1,7 +1,8 @@
 /** Liveness, readiness and metrics over HTTP, in one format for every process, on a separate listener. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
-import { bind, type HttpListener, INTERNAL_SERVER } from './http-listener.ts'
+import type { Listener } from './environment.ts'
+import { bind, createHttpServer, type HttpListener, INTERNAL_SERVER } from './http-listener.ts'
 import type { Logger } from './logger.ts'
 
 /** Failure codes of a check. Error texts can contain addresses and credentials, so they are only logged. */
@@ -73,10 +74,7 @@ export function createReadiness(checks: readonly Check[], logger: Logger): () =>
   return () => (running ??= run())
 }
 
-export interface HealthOptions {
-  readonly host: string
-  /** 0 for a free port. */
-  readonly port: number
+export interface HealthOptions extends Listener {
   readonly registry: Registry
   readonly logger: Logger
   readonly readiness: () => Promise<Readiness>
@@ -89,7 +87,7 @@ export interface HealthOptions {
 
 /** Starts the server; resolves when the port is bound. */
 export async function serveHealth(options: HealthOptions): Promise<HttpListener> {
-  const server = createServer(INTERNAL_SERVER, (request, response) => {
+  const server = createHttpServer(options, INTERNAL_SERVER, (request, response) => {
     const [path = '/'] = (request.url ?? '/').split('?')
     const { page } = options
     if (page && (path === page.prefix || path.startsWith(`${page.prefix}/`)))

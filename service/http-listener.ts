@@ -1,6 +1,8 @@
-/** Binds an HTTP server to its address, and closes it together with its connections. */
-import type { Server } from 'node:http'
+/** Creates an HTTP server, with TLS if its listener has certificates, binds it, and closes it together with its connections. */
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { TlsSource } from './certificates.ts'
 import type { Listener } from './environment.ts'
 
 export interface HttpListener {
@@ -14,6 +16,26 @@ export interface HttpListener {
 export const INTERNAL_SERVER = {
   ...{ requestTimeout: 5_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
 } as const
+
+/** Connections that are open keep their certificate; new ones get the current one. */
+export function followCertificates(server: TlsServer, tls: TlsSource): void {
+  const stop = tls.onChange((material) => server.setSecureContext(material))
+  server.once('close', stop)
+}
+
+export function createHttpServer(
+  { tls }: Pick<Listener, 'tls'>,
+  options: ServerOptions,
+  handle: RequestListener,
+): Server {
+  if (tls === undefined) return createServer(options, handle)
+  const server = createTlsServer(
+    { ...options, ...tls.current(), handshakeTimeout: INTERNAL_SERVER.requestTimeout },
+    handle,
+  )
+  followCertificates(server, tls)
+  return server as unknown as Server
+}
 
 /** Binds the server; resolves when the port is bound. */
 export async function bind(server: Server, { host, port }: Listener): Promise<HttpListener> {

@@ -2,13 +2,16 @@
  * Writes log lines without waiting for their reader: a full disk or an unread pipe must not stop the process.
  * Lines wait in a bounded buffer. Lines beyond it are dropped, counted, and reported once writing succeeds again.
  */
-import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
+import { constants, fstatSync, openSync, readlinkSync, statSync, write, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
+import { isLarger, rotateLog } from './log-rotation.ts'
 
 /** The part of `fs` that a test replaces. */
 export interface LogFile {
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void
   writeSync(bytes: Buffer): number
+  /** Moves the content of a file that is too large; null if it is not. */
+  rotate?(): Promise<void> | null
 }
 
 export interface LogWriterOptions {
@@ -91,8 +94,21 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
       isWriting = false
       if (error === null) advance(written)
       else timer = setTimeout(retry, RETRY_MS).unref()
-      work()
+      // Between two lines: none is divided between two files.
+      const rotation = chunk === null ? file.rotate?.() : null
+      if (rotation) pauseFor(rotation)
+      else work()
     })
+  }
+
+  /** A rotation that fails, for example on a full disk, is repeated after the next write. */
+  function pauseFor(rotation: Promise<void>): void {
+    isWriting = true
+    const resume = (): void => {
+      isWriting = false
+      work()
+    }
+    rotation.then(resume, resume)
   }
 
   function retry(): void {
@@ -138,12 +154,25 @@ export function createLogWriter({ file, maxBytes, report }: LogWriterOptions): L
 
 const STDOUT = 1
 
+/** The path of standard output if it is a file that has a name; null otherwise, and on systems that do not state it. */
+function pathOfStdout(): string | null {
+  const found = fstatSync(STDOUT)
+  if (!found.isFile()) return null
+  try {
+    const path = readlinkSync(`/proc/self/fd/${STDOUT}`)
+    return statSync(path).ino === found.ino ? path : null
+  } catch {
+    return null
+  }
+}
+
 /**
+ * `mostBytes`: size beyond which a file is rotated; 0: never.
  * Opens standard output without blocking: a blocked write would occupy a thread that the process end waits for.
  * Node.js gives child processes a socket, which the event loop writes. A pipe or a file is opened again, so that the flag is
  * not shared with other processes; if that fails, it is used unchanged.
  */
-export function openStdout(): LogFile {
+export function openStdout(mostBytes = 0): LogFile {
   if (fstatSync(STDOUT).isSocket()) return socketFile(STDOUT)
   let fd = STDOUT
   try {
@@ -151,9 +180,11 @@ export function openStdout(): LogFile {
   } catch {
     // The file stays in use unchanged.
   }
+  const path = mostBytes === 0 ? null : pathOfStdout()
   return {
     write: (bytes, done) => write(fd, bytes, (error, written) => done(error, written)),
     writeSync: (bytes) => writeSync(fd, bytes),
+    rotate: () => (path !== null && isLarger(fd, mostBytes) ? rotateLog(path) : null),
   }
 }
 

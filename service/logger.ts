@@ -20,10 +20,10 @@ const MAX_BYTES = 4 * 1024 * 1024
 /** One writer per process, so that its lines keep their order. */
 let writer: LogWriter | undefined
 
-function writerFor(name: string): LogWriter {
+function writerFor(name: string, fileBytes: number): LogWriter {
   if (writer !== undefined) return writer
   const own = createLogWriter({
-    file: openStdout(),
+    file: openStdout(fileBytes),
     maxBytes: MAX_BYTES,
     report: (dropped) =>
       `${JSON.stringify({
@@ -41,12 +41,12 @@ function writerFor(name: string): LogWriter {
 
 /**
  * Creates a logger. Every line carries `process` and an ISO 8601 time. A line never delays the process
- * (`log-writer.ts`).
+ * (`log-writer.ts`). `fileBytes`: size beyond which a file behind stdout is rotated; 0: never.
  */
-export const createLogger = (name: string, level: string): PinoLogger =>
+export const createLogger = (name: string, level: string, fileBytes = 0): PinoLogger =>
   pino(
     { level, base: { process: name }, timestamp: pino.stdTimeFunctions.isoTime, redact: REDACTED },
-    writerFor(name),
+    writerFor(name, fileBytes),
   )
 
 /** Number of log lines that this process has dropped. */

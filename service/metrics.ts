@@ -1,5 +1,6 @@
 /** Prometheus registry of a process, with short constructors for its instruments. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { certificateExpiries } from './certificates.ts'
 import { droppedLogLines } from './logger.ts'
 
 /** Bucket bounds for latencies, seconds: 1 ms to 10 s. */
@@ -29,6 +30,15 @@ export function createRegistry(): { readonly registry: Registry; readonly instru
     registers,
     collect() {
       this.set(droppedLogLines())
+    },
+  })
+  new Gauge({
+    name: 'certificate_expires_at_seconds',
+    help: 'Earliest expiry of the certificates in a role, Unix time',
+    labelNames: ['role'],
+    registers,
+    collect() {
+      for (const [role, at] of certificateExpiries()) this.set({ role }, at)
     },
   })
   return {

@@ -1,6 +1,7 @@
 /** Lifecycle of a process: read the environment, start, run until a signal or a failure, drain, exit. */
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
+import { reportCertificates } from './certificates.ts'
 import { ConfigError, type Env } from './environment.ts'
 import { createLogger, flushLog } from './logger.ts'
 
@@ -14,6 +15,8 @@ export interface RunningProcess {
 /** Configuration that `runProcess` uses. */
 interface RunConfig {
   readonly logLevel: string
+  /** Size beyond which a log file is rotated. */
+  readonly logFileBytes?: number
   /** Longest drain. */
   readonly drainMs: number
 }
@@ -43,7 +46,8 @@ export async function runProcess<Config extends RunConfig>(
   setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)
-  const logger = createLogger(name, config.logLevel)
+  const logger = createLogger(name, config.logLevel, config.logFileBytes)
+  reportCertificates(logger)
   // Registered before the start, so that a signal during the start drains every component started by then.
   const signalled = firstSignal().then((signal) => {
     logger.info({ signal, drain_ms: config.drainMs }, `${name} drains`)

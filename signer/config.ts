@@ -4,7 +4,6 @@ import {
   type Env,
   environment,
   type Listener,
-  LOOPBACK,
   type ProcessConfig,
   rejectVariable,
 } from '../service/environment.ts'
@@ -54,11 +53,11 @@ function secretOf(env: Env): string {
 
 /** Reads the environment. Throws a ConfigError with a line for each wrong variable, which it names. */
 export function readConfig(env: Env): Config {
-  const { text, port, count, address, process } = environment(env, 'oracle-signer')
+  const { text, listener, count, address, process } = environment(env, 'oracle-signer')
   const reader = keyReader(env, 'oracle-signer')
-  const [common, listener, , key, secret, chainId, oracle, feeds] = readAll(
+  const [common, listenAt, , key, secret, chainId, oracle, feeds] = readAll(
     () => process(8086, 5_000),
-    () => ({ host: text('HOST', LOOPBACK), port: port('PORT', 8085) }),
+    () => listener('HOST', 'PORT', 8085),
     reader.check,
     () => keyOf(env, reader),
     () => secretOf(env),
@@ -66,5 +65,5 @@ export function readConfig(env: Env): Config {
     () => address('ADDRESS_ORACLE'),
     () => feedsOf(text('SIGNER_FEEDS_FILE')),
   )
-  return { ...common, listener, key, secret, domain: { chainId, oracle }, feeds }
+  return { ...common, listener: listenAt, key, secret, domain: { chainId, oracle }, feeds }
 }

@@ -1,11 +1,11 @@
 /** The HTTP interface of a signer: one route, for the publisher only. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FeedId } from '../domain/prices/report-hash.ts'
 import type { Millis } from '../domain/units.ts'
 import { boundedText } from '../service/bounded-text.ts'
 import type { Listener } from '../service/environment.ts'
 import { equalText } from '../service/equal-text.ts'
-import { bind, type HttpListener, INTERNAL_SERVER } from '../service/http-listener.ts'
+import { bind, createHttpServer, type HttpListener, INTERNAL_SERVER } from '../service/http-listener.ts'
 import type { Logger } from '../service/logger.ts'
 import type { ReportKey, SigningAnswer, SigningRequest } from '../service/report-key.ts'
 
@@ -33,7 +33,7 @@ class Refusal extends Error {
 
 /** Resolves when the port is bound. */
 export async function serveSigner(options: SignerServerOptions): Promise<HttpListener> {
-  const server = createServer(INTERNAL_SERVER, (request, response) => {
+  const server = createHttpServer(options.listener, INTERNAL_SERVER, (request, response) => {
     answer(request, options).then(
       (body) => respond(response, 200, body),
       (error: unknown) => {

@@ -1,16 +1,19 @@
 /** Starts a program that ends with this process, even if this process is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, readFileSync } from 'node:fs'
+import { closeSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LOG_FILE_BYTES, rotateLog } from '../service/log-rotation.ts'
 import { openOutput } from './data-dir.ts'
 import { StackError } from './options.ts'
 
 export interface ChildOptions {
   readonly command: string
   readonly args: readonly string[]
-  /** The program's output; truncated at each start. */
+  /** The program's output; truncated at each start, and rotated (`service/log-rotation.ts`). */
   readonly logFile: string
+  /** Size beyond which it is rotated. */
+  readonly logFileBytes?: number
   /** Sent every second once the program is to end; the default is SIGINT. */
   readonly stopSignal?: 'INT' | 'TERM'
   /** Polled until it returns true. A rejection counts as false, but a StackError ends the start. */
@@ -29,6 +32,7 @@ export interface Child {
 
 const START_LIMIT_MS = 30_000
 const STOP_LIMIT_S = 30
+const LOG_CHECK_MS = 1_000
 
 /**
  * A shell that runs the program and reads from a pipe of this process. The pipe closes when this process stops the
@@ -57,6 +61,7 @@ exit "$code"
 /** Starts the program and waits until it is ready. The program does not keep this process running. */
 export async function startChild(options: ChildOptions): Promise<Child> {
   const guard = spawnGuard(options)
+  boundLog(guard, options)
   const exited = once(guard, 'exit').then(() => {})
   const stop = async (): Promise<void> => {
     guard.ref()
@@ -83,6 +88,21 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   return { group: guard.pid ?? 0, exited, stop }
 }
 
+/** The file may be deleted with its folder before the program has ended. */
+function boundLog(guard: ChildProcess, { logFile, logFileBytes = LOG_FILE_BYTES }: ChildOptions): void {
+  let rotating: Promise<void> | null = null
+  const timer = setInterval(() => {
+    const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0
+    if (size <= logFileBytes) return
+    rotating ??= rotateLog(logFile)
+      .catch(() => {})
+      .finally(() => {
+        rotating = null
+      })
+  }, LOG_CHECK_MS).unref()
+  guard.once('exit', () => clearInterval(timer))
+}
+
 function spawnGuard({
   command,
   args,
@@ -90,7 +110,8 @@ function spawnGuard({
   stopSignal = 'INT',
   removeAfter = '',
 }: ChildOptions): ChildProcess {
-  const output = openOutput(logFile, 'w')
+  closeSync(openOutput(logFile, 'w'))
+  const output = openOutput(logFile, 'a')
   // A session of its own: Ctrl-C reaches only this process, which stops the programs in order.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
     detached: true,

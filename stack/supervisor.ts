@@ -4,6 +4,7 @@ import { closeSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { KILL_AFTER_MS } from '../service/environment.ts'
+import { LOG_FILE_BYTES } from '../service/log-rotation.ts'
 import { makeFolder, openOutput } from './data-dir.ts'
 import { StackError } from './options.ts'
 
@@ -50,6 +51,7 @@ const STEADY_MS = 30_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 /** Compiled modules: processes that start again need half of the processor time. */
 const COMPILE_CACHE = join(REPOSITORY, 'node_modules/.cache/compiled')
+const DEFAULTS = { NODE_COMPILE_CACHE: COMPILE_CACHE, LOG_FILE_BYTES: `${LOG_FILE_BYTES}` }
 const PARENT_WATCH = new URL('parent-watch.ts', import.meta.url).href
 
 export function createSupervisor(options: SupervisorOptions): Supervisor {
@@ -85,7 +87,7 @@ function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Manag
     const [command = '', ...args] = words
     child = spawn(command, args, {
       cwd: REPOSITORY,
-      env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...process.env, ...spec.env, ...extra },
+      env: { ...DEFAULTS, ...process.env, ...spec.env, ...extra },
       stdio: ['ignore', output, output, 'ipc'],
       // A process group of its own: Ctrl-C would otherwise reach the child directly, and the stack stops its children in order.
       detached: true,

@@ -4,6 +4,7 @@
  * connection of the proxy. WebSockets have bounds of their own.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { ApiError } from '../errors.ts'
@@ -39,6 +40,9 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
   const pending = new Counts<string>()
   const releases = new WeakMap<Socket, () => void>()
   const refused = new WeakSet<Socket>()
+  /** With TLS, requests have a socket of their own above that of the connection. */
+  const below = new WeakMap<Socket, Socket>()
+  const connectionOf = (socket: Socket): Socket => below.get(socket) ?? socket
   const isProxy = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
     remoteAddress !== undefined && trusts(remoteAddress, 0)
   /** `received`: connections of the address, or of a client behind a proxy its requests that are not answered yet, with this one. */
@@ -81,16 +85,17 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
   }
 
   return {
-    isRefused: ({ socket }) => refused.has(socket),
+    isRefused: ({ socket }) => refused.has(connectionOf(socket)),
     isFull,
     countUntilAnswered,
-    release: (socket) => releases.get(socket)?.(),
+    release: (socket) => releases.get(connectionOf(socket))?.(),
     guard(app) {
       const server = app.server as Server
       server.on('connection', accept)
+      if (server instanceof TlsServer) pairSockets(server, below)
       app.addHook('onRequest', async (request, reply) => {
         const { socket } = request.raw
-        if (refused.has(socket)) {
+        if (refused.has(connectionOf(socket))) {
           reply.header('connection', 'close')
           throw error(open.of(networkOf(socket.remoteAddress ?? '')))
         }
@@ -100,6 +105,21 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
       })
     },
   }
+}
+
+/** Node.js does not state the connection of a TLS socket; both have the same remote address. */
+function pairSockets(server: TlsServer, below: WeakMap<Socket, Socket>): void {
+  const open = new Map<string, Socket>()
+  const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  server.on('connection', (socket: Socket) => {
+    const name = nameOf(socket)
+    open.set(name, socket)
+    socket.once('close', () => open.get(name) === socket && open.delete(name))
+  })
+  server.on('secureConnection', (socket) => {
+    const connection = open.get(nameOf(socket))
+    if (connection !== undefined) below.set(socket, connection)
+  })
 }
 
 function onceOnly(work: () => void): () => void {

@@ -1,6 +1,9 @@
 /** The connections of the api: bounds of slow clients, and answers to what Node.js cannot parse as a request. */
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { TlsSource } from '../../service/certificates.ts'
+import { followCertificates } from '../../service/http-listener.ts'
 import type { ConnectionLimits } from '../config.ts'
 import { ApiError, errorBody } from '../errors.ts'
 import { LIVE_PATH } from '../live/path.ts'
@@ -18,6 +21,7 @@ export function createConnections(
   { requestTimeoutMs, idleMs, perAddress }: ConnectionLimits,
   trusts: (address: string, hop: number) => boolean,
   nextId: () => string,
+  tls: TlsSource | undefined,
 ) {
   const limit = createConnectionLimit({ perAddress, trusts })
   const newest: NewestRequests = new WeakMap()
@@ -29,7 +33,8 @@ export function createConnections(
       connectionTimeout: idleMs,
       // Fastify's own answer is not an error of the catalogue; `rejectOnStop` sends one.
       return503OnClosing: false,
-      http: {
+      [tls === undefined ? 'http' : 'https']: {
+        ...(tls && { ...tls.current(), handshakeTimeout: requestTimeoutMs }),
         // Node.js applies the greater of both timeouts to bodies; the default for headers is 60 s.
         headersTimeout: requestTimeoutMs,
         connectionsCheckingInterval: CHECK_MS,
@@ -43,6 +48,7 @@ export function createConnections(
     limit,
     guard(app: App): void {
       const { server } = app
+      if (tls !== undefined) followCertificates(server as TlsServer, tls)
       server.on('request', (request, response) => newest.set(request.socket, { request, response }))
       // Without a listener, Node.js destroys the connection.
       server.on('connect', (_request, socket) =>

@@ -37,7 +37,7 @@ const REGISTRIES: Readonly<Record<string, () => Registry>> = {
 }
 
 /** Metrics of Node.js and of each process. */
-const COMMON = /^(process|nodejs)_|^log_lines_dropped$/
+const COMMON = /^(process|nodejs)_|^(log_lines_dropped|certificate_expires_at_seconds)$/
 
 interface Described {
   readonly name: string
@@ -75,7 +75,9 @@ const tableOf = (title: string, metrics: readonly ExportedMetric[]): string => {
 /** The text of `docs/operate/metrics.md`. */
 export function metricsText(): string {
   const all = exportedMetrics()
-  const common = (all.get('api') ?? []).filter(({ name }) => name === 'log_lines_dropped')
+  const common = (all.get('api') ?? []).filter(
+    ({ name }) => COMMON.test(name) && !/^(process|nodejs)_/.test(name),
+  )
   const own = [...all].map(([process, metrics]) =>
     tableOf(
       process,

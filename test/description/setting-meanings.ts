@@ -33,7 +33,12 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   CONNECTION_IDLE_MS:
     'longest time without a byte while an answer is pending; above the longest wait of a request',
   CORS_ORIGINS: 'origins of browsers that may read answers, separated by commas; `*` for all',
+  DATABASE_CA_FILE: 'authority of the certificate of Postgres, which is then verified with its host',
+  DATABASE_CERT_FILE: 'client certificate for Postgres; with `DATABASE_KEY_FILE`',
   DATABASE_CONNECTIONS: 'connections of the pool',
+  DATABASE_KEY_FILE: 'key of `DATABASE_CERT_FILE`',
+  DATABASE_PASSWORD_FILE:
+    'password of the login, read for each new connection; without one in `DATABASE_URL`',
   DATABASE_URL: 'a login with the database role of this process (`db/README.md`)',
   ENGINE_KEYS_FILE: 'JSON of roles and their keys of 64 hexadecimal digits',
   ENGINE_LISTEN: 'where clients connect: the path of a Unix socket, or `host:port`',
@@ -121,6 +126,9 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   READ_AFTER_POLL_MS: 'between two looks of a read that waits for its bookmark, besides notifications',
   READ_AFTER_WAITERS: 'reads that may wait for their bookmarks',
   READ_AFTER_WAIT_MS: 'bound of the wait of a read for its bookmark',
+  REDIS_CA_FILE: 'authority of the certificates of Redis and its Sentinels; with `rediss://`',
+  REDIS_CERT_FILE: 'client certificate for Redis; with `REDIS_KEY_FILE`',
+  REDIS_KEY_FILE: 'key of `REDIS_CERT_FILE`',
   REDIS_TIMEOUT_MS: 'bound of the wait for the counts of a request',
   REDIS_URL: 'shared counts of limits; a server, or its Sentinels',
   'keeper REDIS_URL':

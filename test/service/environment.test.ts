@@ -78,6 +78,7 @@ describe('environment', () => {
     expect(read({}).process(8081)).to.deep.equal({
       internal: { host: '127.0.0.1', port: 8081 },
       logLevel: 'info',
+      logFileBytes: 0,
       drainMs: 10_000,
       killAt: null,
     })

@@ -5,8 +5,10 @@ import { redisAddressOf, redisUrlOf } from '../../service/redis.ts'
 
 describe('service/redis', () => {
   it('when the URL names a server, it is used as it is', () => {
-    for (const url of ['redis://127.0.0.1:6390', 'rediss://:secret@redis.internal:6380/2'])
-      expect(redisAddressOf('REDIS_URL', url)).to.deep.equal({ url })
+    const plain = 'redis://127.0.0.1:6390'
+    expect(redisAddressOf('REDIS_URL', plain)).to.deep.equal({ url: plain, isTls: false })
+    const secured = 'rediss://:secret@redis.internal:6380/2'
+    expect(redisAddressOf('REDIS_URL', secured)).to.deep.equal({ url: secured, isTls: true })
   })
 
   it('when the URL names Sentinels, their addresses, the name of the primary and the password are read', () => {
@@ -18,7 +20,9 @@ describe('service/redis', () => {
       ],
       name: 'main',
       password: 'se@cret',
+      isTls: false,
     })
+    expect(redisAddressOf('REDIS_URL', 'rediss+sentinel://one:26379/main')).to.include({ isTls: true })
     expect(redisAddressOf('REDIS_URL', 'redis+sentinel://one:26379/main')).to.include({ password: null })
   })
 

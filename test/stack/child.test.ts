@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { startChild } from '../../stack/child.ts'
+import { waitFor } from '../support/patience.ts'
 
 describe('stack/child', () => {
   it('when the starting process is killed, the program ends and its folder is deleted', async () => {
@@ -25,6 +26,28 @@ describe('stack/child', () => {
     )
     await rm(dir, { recursive: true })
     expect(error).to.be.an('error').with.property('message').that.contains('no such luck')
+  })
+
+  it('when a program writes without end, its output is rotated', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'clearbatch-child-'))
+    const logFile = join(dir, 'log')
+    const args = ['-c', 'while :; do echo a line of its output; sleep 0.01; done']
+    const ready = async () => true
+    const child = await startChild({
+      command: 'sh',
+      args,
+      stopSignal: 'TERM',
+      logFile,
+      logFileBytes: 100,
+      ready,
+    })
+    await waitFor(
+      async () => existsSync(`${logFile}.2`),
+      (isRotated) => isRotated,
+    )
+    expect(statSync(`${logFile}.1`).size).to.be.above(100)
+    await child.stop()
+    await rm(dir, { recursive: true })
   })
 })
 
