@@ -4,10 +4,12 @@ import { type Migration, Migrator } from 'kysely/migration'
 import type { Db } from './client.ts'
 import * as exchange from './migrations/0100-exchange.ts'
 import * as readModel from './migrations/0101-read-model.ts'
+import * as chainFills from './migrations/0102-chain-fills.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
   '0101-read-model': readModel,
+  '0102-chain-fills': chainFills,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

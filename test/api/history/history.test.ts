@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { batchesOfDay, fillsOfDay, historyDays } from '../../../api/history/query.ts'
+import { batchesOfDay, fillsOfDay, type HistoryFill, historyDays } from '../../../api/history/query.ts'
 import { createExplainedDb } from '../../support/explained-db.ts'
 import { e18 } from '../../support/markets.ts'
 import { codeOf, type ExchangeFixture, startExchange, startSecondApi } from '../support/exchange-fixture.ts'
@@ -381,7 +381,12 @@ describe('the files of the public history', function () {
       { ...key, kind: 'fills' },
       { limit: 1_000, after: page[999] as never },
     )
-    expect([page.length, next.length]).to.deep.equal([1_000, 1_000])
+    const late = await fillsOfDay(
+      explained.db,
+      { ...key, kind: 'fills' },
+      { limit: 1_000, after: { ...(next[999] as HistoryFill), batch_id: first + 2_900, place: 9 } },
+    )
+    expect([page.length, next.length, late.length]).to.deep.equal([1_000, 1_000, 1_000])
     const batches = await batchesOfDay(
       explained.db,
       { ...key, kind: 'auctions' },
