@@ -8,6 +8,7 @@ const CHAIN_FILES = [
   '^(keeper|indexer|api)/adapters/',
   '^(keeper|indexer|api)/compose\\.ts$',
   '^indexer/ingest/(follow\\.ts$|decode/)',
+  '^service/keys/keystore\\.ts$',
   '^simulate/contracts/',
   '^(stack|bench|test|ignition|tasks|ops|typechain-types)/',
   '^hardhat\\.config\\.ts$',

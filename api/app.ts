@@ -16,6 +16,7 @@ import { accountRoutes } from './accounts/route.ts'
 import type { Adjustments } from './adjustments/adjustments.ts'
 import { adjustmentRoutes } from './adjustments/route.ts'
 import { announcementRoutes } from './announcements/route.ts'
+import type { ArrivalTimes } from './arrival-times.ts'
 import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
@@ -55,6 +56,7 @@ import { probeRoutes } from './http/probes.ts'
 import { answerFloods, createRefusalFloods } from './http/refusal-flood.ts'
 import { addSecurityHeaders } from './http/security-headers.ts'
 import { createSharedAnswers, type ShareAnswer } from './http/shared-answers.ts'
+import { stampArrivals } from './http/stamp-arrivals.ts'
 import type { App } from './http/types.ts'
 import { compileValidator } from './http/validation.ts'
 import { liquidationRoutes } from './liquidations/route.ts'
@@ -101,6 +103,7 @@ export interface AppPorts {
   readonly config: Config
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
+  readonly arrivals: ArrivalTimes
   readonly db: Db
   readonly requestCounts: RequestCounts
   readonly metrics: Metrics
@@ -155,6 +158,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   describeErrors(app as never)
   handleErrors(app as never)
   await protect(app, ports)
+  stampArrivals(app, ports.arrivals)
   const lanes = collectLanes(app)
   await acceptWebSockets(app)
   observe(app, ports.metrics)
@@ -186,6 +190,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
       nextId: genReqId,
       connections: connections.limit,
       metrics: ports.metrics,
+      arrivals: ports.arrivals,
     })
   boundPages(app as never)
   markReadCommands(app as never)

@@ -16,6 +16,7 @@ import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
 import { createAdjustments } from './adjustments/adjustments.ts'
 import { createAttemptEnds } from './adjustments/attempt-ends.ts'
 import { buildApp } from './app.ts'
+import { ArrivalTimes } from './arrival-times.ts'
 import { type Authenticate, createAuthenticator } from './auth/authenticator.ts'
 import { createBearer } from './auth/bearer.ts'
 import { createChallenges } from './auth/challenges.ts'
@@ -124,6 +125,7 @@ interface TransactionParts {
 
 interface LiveParts extends Omit<AuthInput, 'limits' | 'engine'> {
   readonly switchStore: ConnectionSwitchStore
+  readonly arrivals: ArrivalTimes
   readonly commands: OrderCommands
   readonly authenticate: Authenticate
   readonly metrics: Metrics
@@ -177,7 +179,8 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const notifications = createNotifications(config.databaseUrl, 'api')
   const limits = createLimitStore(config, clock, logger)
 
-  const engine = createEngineCalls(port, logger, config)
+  const arrivals = new ArrivalTimes()
+  const engine = createEngineCalls(port, logger, config, arrivals)
   const auth = composeAuth({ config, engine, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
@@ -206,7 +209,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
   const switchStore = createEngineSwitches(engine, clock)
-  const shared = { config, db, clock, notifications, logger, metrics, commands, markets }
+  const shared = { config, db, clock, arrivals, notifications, logger, metrics, commands, markets }
   const live = composeLive({ ...shared, authenticate, completeness, calendars, switchStore })
   const sizing = createSizing({ db, clock, markets, admissionInputOf: createAdmissionInputs(engine) })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
@@ -248,6 +251,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
       await signatures.stop()
       await internal.close()
       clock.stop()
+      arrivals.stop()
       await pool.end()
     },
   }

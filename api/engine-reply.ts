@@ -1,5 +1,6 @@
 /** Commands that the engine has not answered, as errors of the contract with traders. */
 import type { AnswerOf, CommandKind, CommandOf, Engine, EngineReply } from '../keeper/engine/link/engine.ts'
+import type { ArrivalTimes } from './arrival-times.ts'
 import { ApiError } from './errors.ts'
 
 export type Unanswered = Extract<EngineReply<never>, { readonly none: unknown }>
@@ -44,9 +45,9 @@ export interface EngineCalls {
   ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind>>
   /**
    * Resolves once every command that the engine received before has its reply, and the tables of readers contain what it has changed; with false if
-   * this is not known within a while.
+   * this is not known within a while. Commands with one of the keys `fences` that an api had received before are not executed afterwards.
    */
-  barrier(): Promise<boolean>
+  barrier(fences: readonly string[]): Promise<boolean>
 }
 
 /** Part of the time of a command for which a barrier is waited for. */
@@ -56,19 +57,21 @@ export function createEngineCalls(
   engine: Engine,
   logger: EngineCallLogger,
   { commandTimeoutMs }: { readonly commandTimeoutMs: number },
+  arrivals: Pick<ArrivalTimes, 'current'>,
 ): EngineCalls {
   const submit = async <Kind extends CommandKind>(
     command: CommandOf<Kind>,
     budgetMs: number,
+    arrivedAt?: number,
   ): Promise<EngineReply<AnswerOf<Kind>>> => {
-    const reply = await engine.submit<Kind>(command, budgetMs)
+    const reply = await engine.submit<Kind>(command, budgetMs, arrivedAt)
     if ('none' in reply && isFault(reply))
       logger.error({ ...reply, command: command.kind }, 'the engine has not executed a command')
     return reply
   }
   return {
     async decide(command, budgetMs) {
-      const reply = await submit(command, budgetMs)
+      const reply = await submit(command, budgetMs, arrivals.current)
       if ('none' in reply) throw unansweredError(reply)
       return reply.answer
     },
@@ -77,8 +80,9 @@ export function createEngineCalls(
       if (!('none' in reply)) return reply.answer
       throw isFault(reply) ? new ApiError('INTERNAL') : new ApiError('DATABASE_UNAVAILABLE', {}, RETRY)
     },
-    async barrier() {
-      return 'answer' in (await submit<'barrier'>({ kind: 'barrier' }, BARRIER_PART * commandTimeoutMs))
+    async barrier(fences) {
+      const reply = await submit<'barrier'>({ kind: 'barrier', fences }, BARRIER_PART * commandTimeoutMs)
+      return 'answer' in reply
     },
   }
 }

@@ -1,6 +1,6 @@
 /**
  * `npm run gas`: prints the gas per settled order and of every other call, in the receipt and as 4326 and 6343 charge it: as
- * the tables of contracts/README.md and as one JSON line.
+ * the tables of docs/audit/gas.md and as one JSON line.
  */
 
 import { argumentsOf } from '../service/command-line.ts'

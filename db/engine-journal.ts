@@ -4,7 +4,7 @@
  * that waits for a takeover finds another token and stores nothing.
  */
 import pg from 'pg'
-import { APPEND_PLACED_NAME } from './journal.ts'
+import type { ShardEnd } from './journal.ts'
 import { runTogether, type Statement } from './round-trip.ts'
 
 /**
@@ -24,7 +24,7 @@ const ADVANCE = `
   with bound as materialized (
     select case when current_setting('transaction_timeout', true) is not null then set_config('transaction_timeout', '5000', true) end
   )
-  select advance_engine_tables($1::bigint, $2::bigint, $3::bigint) from bound
+  select advance_engine_tables($1::bigint, $2::bigint, $3::bigint, $4::json) from bound
 `
 
 const READ = `
@@ -117,9 +117,9 @@ function appendStatement({ number, token, version, rows, before, digest }: Store
   return { name: 'engine-append', text: APPEND, values }
 }
 
-/** Stores the first group, whose rows the tables have already. */
+/** Stores the first group, which has no rows. */
 export const appendGenesis = (client: pg.PoolClient, group: StoredGroup): Promise<boolean> =>
-  runNext(client, [appendStatement(group), advance({ token: group.token, from: 0, to: group.number })])
+  runNext(client, [appendStatement(group), advance({ token: group.token, from: 0, to: group.number }, [])])
 
 /** A write of the tables that follow the journal. */
 export interface TableStep {
@@ -129,18 +129,25 @@ export interface TableStep {
   readonly to: number
 }
 
-const advance = ({ token, from, to }: TableStep): Statement => ({
+/** What a write changes. */
+export interface TableContent {
+  /** Shards with rows in the groups of the write. */
+  readonly ends: readonly ShardEnd[]
+  readonly statements: readonly Statement[]
+}
+
+const advance = ({ token, from, to }: TableStep, ends: readonly ShardEnd[]): Statement => ({
   name: 'engine-advance',
   text: ADVANCE,
-  values: [token, from, to],
+  values: [token, from, to, JSON.stringify(ends)],
 })
 
 /** True if the statements are executed as one transaction; false if the tables contain other groups or the token is not the current one. Releases the connection. */
 export const writeTables = (
   client: pg.PoolClient,
   step: TableStep,
-  statements: readonly Statement[],
-): Promise<boolean> => runNext(client, [advance(step), ...statements])
+  { ends, statements }: TableContent,
+): Promise<boolean> => runNext(client, [advance(step, ends), ...statements])
 
 /** Rows that the server has refused, by the statement that would have written them. */
 export class RefusedRows {
@@ -167,13 +174,13 @@ export class RefusedRows {
 export async function writeAround(
   client: pg.PoolClient,
   step: TableStep,
-  statements: readonly Statement[],
+  { ends, statements }: TableContent,
   refused: RefusedRows,
   onRefused: (statement: Statement, row: unknown, error: unknown) => void,
 ): Promise<boolean> {
   try {
     await client.query('begin')
-    const { text, values } = advance(step)
+    const { text, values } = advance(step, ends)
     await client.query(text, [...values])
     for (const statement of statements) {
       const rest = refused.without(statement)
@@ -206,9 +213,7 @@ async function tryRows(
     await client.query('release savepoint before_rows')
   } catch (error) {
     const rows = rowsOf(statement)
-    // A journal with a gap is projected no further: it waits for an operator as a whole.
-    if (failureOf(error) !== 'content' || rows.length === 0 || statement.name === APPEND_PLACED_NAME)
-      throw error
+    if (failureOf(error) !== 'content' || rows.length === 0) throw error
     await client.query('rollback to savepoint before_rows')
     if (rows.length === 1) return onRefused(rows[0], error)
     const half = rows.length >> 1

@@ -36,6 +36,23 @@ export interface EngineTablesTable {
   written: number
 }
 
+/**
+ * Groups that contain rows of a shard: its rows behind the span before, up to `last_seq`, are in these groups. A write of the tables of readers has one span
+ * per shard. Written by: engine.
+ */
+export interface JournalSpansTable {
+  shard: string
+  last_seq: number
+  first_group: number
+  last_group: number
+}
+
+/** Of a command over several markets: the sequence that each shard must reach. Its own sequence is one of the accounts. Written by: engine. */
+export interface SpannedCommandsTable {
+  seq: number
+  shards: JSONColumnType<Readonly<Record<string, number>>>
+}
+
 /** The state after a group. It counts once it is complete. Written by: engine. */
 export interface EngineCheckpointsTable {
   checkpoint_id: Generated<number>
@@ -67,4 +84,6 @@ export interface EngineTables {
   engine_ownership: EngineOwnershipTable
   engine_lease: EngineLeaseTable
   engine_tables: EngineTablesTable
+  journal_spans: JournalSpansTable
+  spanned_commands: SpannedCommandsTable
 }

@@ -37,7 +37,10 @@ const PUT_AND_DELETED = { insert: 'all', update: 'all', delete: true } as const
 
 export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
   shards: { indexer: { update: ['epoch'] }, engine: PUT },
-  journal: { engine: { insert: 'all' } },
+  journal_spans: { engine: { insert: 'all' } },
+  spanned_commands: { engine: { insert: 'all' } },
+  // A view.
+  journal: {},
   users: { engine: PUT },
   api_keys: {
     api: {
@@ -182,7 +185,8 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...SHARED,
     ...READ_MODEL,
     ...(['users', 'api_keys', 'oracle_reports', 'session_keys', 'cancel_switches'] as const),
-    ...(['client_requests', 'faucet_requests', 'chain_progress', 'journal', 'actions'] as const),
+    ...(['client_requests', 'faucet_requests', 'chain_progress', 'actions'] as const),
+    'spanned_commands',
     ...(['engine_ownership', 'engine_groups', 'engine_tables'] as const),
     'connection_switches',
     ...(['funding_states', 'used_reports', 'calendar_exceptions', 'price_averages'] as const),
@@ -193,7 +197,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   ],
   keeper: [
     ...SHARED,
-    ...(['journal', 'oracle_reports', 'batches', 'batch_inputs', 'actions', 'relayers'] as const),
+    ...(['oracle_reports', 'batches', 'batch_inputs', 'actions', 'relayers'] as const),
     ...(['relayer_transactions', 'faucet_requests', 'leases', 'cancel_switches', 'fired_switches'] as const),
     'connection_switches',
     ...(['chain_progress', 'chain_blocks', 'users', 'funding_states'] as const),
@@ -206,7 +210,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
   indexer: [
     ...SHARED,
     ...READ_MODEL,
-    ...(['journal', 'users', 'batches', 'actions', 'relayer_transactions'] as const),
+    ...(['engine_groups', 'journal_spans', 'users', 'batches', 'actions', 'relayer_transactions'] as const),
     ...(['session_keys', 'chain_blocks', 'chain_progress'] as const),
     ...(['settlement_mismatches', 'indexer_leases', 'engine_ownership'] as const),
     ...(['funding_states', 'adjustment_attempts', 'used_margin_nonces'] as const),
@@ -224,7 +228,8 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ] as const),
     ...(['session_keys', 'forwarder_nonces', 'relay_operations', 'relayers', 'cancel_switches'] as const),
     ...(['connection_switches', 'fired_switches', 'client_requests', 'chain_blocks'] as const),
-    ...(['journal', 'settlement_mismatches', 'used_reports', 'chain_progress'] as const),
+    ...(['journal_spans', 'spanned_commands'] as const),
+    ...(['settlement_mismatches', 'used_reports', 'chain_progress'] as const),
     ...([
       'engine_groups',
       'engine_ownership',

@@ -1,12 +1,11 @@
 /**
- * The tables `shards` and `journal`. A shard's journal has no gaps, because the engine assigns each row's sequence and stores it with the tables
- * that follow it.
+ * The journal of each shard: its rows are in `engine_groups`, `journal_spans` finds them, and `shards` has their heads. A shard's journal has no gaps,
+ * because the engine assigns each row's sequence. It ends where the tables of readers do.
  */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { invariant } from '../domain/invariant.ts'
 import { CHAIN_SHARD, type JournalRow } from '../domain/journal/journal-row.ts'
 import type { Db, Tx } from './client.ts'
-import type { Statement } from './round-trip.ts'
 import { anyOf } from './values.ts'
 
 export interface ShardHead {
@@ -52,27 +51,15 @@ export interface PlacedRow {
   readonly row: JournalRow
 }
 
-export const APPEND_PLACED_NAME = 'append-placed'
+/** A shard with rows in some groups, and the last sequence among them. */
+export interface ShardEnd {
+  readonly shard: string
+  readonly seq: number
+}
 
-const APPEND_PLACED = `
-  with placed as materialized (
-    select * from json_to_recordset($1::json) as x (shard text, seq bigint, "row" json)
-  ), inserted as (
-    insert into journal (shard, seq, row) select shard, seq, "row" from placed
-  )
-  insert into shards (shard, head) select shard, max(seq) from placed where shard <> '${CHAIN_SHARD}' group by shard
-  on conflict (shard) do update set head = excluded.head
-`
-
-/**
- * Appends rows whose places the engine has assigned; its ownership excludes other writers. The chain's rows are in the journal for those
- * that fold it, but the chain has no row in `shards`: it is not projected, and no bookmark names it.
- */
-export const appendPlacedQuery = (rows: readonly PlacedRow[]): Statement => ({
-  name: APPEND_PLACED_NAME,
-  text: APPEND_PLACED,
-  values: [JSON.stringify(rows)],
-})
+/** `rows` are those of successive groups, in their order. */
+export const shardEnds = (rows: readonly PlacedRow[]): ShardEnd[] =>
+  [...new Map(rows.map(({ shard, seq }) => [shard, seq]))].map(([shard, seq]) => ({ shard, seq }))
 
 /** Payloads for `JOURNAL_CHANNEL`, one per shard. */
 export function journalNotices(rows: readonly PlacedRow[]): string[] {
@@ -95,6 +82,21 @@ export interface JournalEntry {
   readonly row: JournalRow
 }
 
+/** Rows of a group as a table expression over `engine_groups g`. */
+export const PLACED_ROWS = sql`json_to_recordset(g.rows) as placed (shard text, seq bigint, "row" json)`
+
+/**
+ * Condition on `journal_spans s`: the span has rows of the shard behind `after`, up to `until`. It reads as many entries of the index as there are such
+ * spans, and one more.
+ */
+export const isSpanWithin = (
+  shard: RawBuilder<unknown>,
+  after: RawBuilder<unknown>,
+  until: RawBuilder<unknown>,
+) => sql<boolean>`s.shard = ${shard} and s.last_seq > ${after} and s.last_seq <= coalesce(
+  (select min(e.last_seq) from journal_spans e where e.shard = ${shard} and e.last_seq >= ${until}), 9223372036854775807
+)`
+
 /** Rows after `after`, oldest first. */
 export async function readRows(
   db: Db | Tx,
@@ -102,12 +104,14 @@ export async function readRows(
   after: number,
   limit: number,
 ): Promise<JournalEntry[]> {
-  return db
-    .selectFrom('journal')
-    .select(['seq', 'row'])
-    .where('shard', '=', shard)
-    .where('seq', '>', after)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
+  const until = after + limit
+  const { rows } = await sql<JournalEntry>`
+    select placed.seq, placed.row
+    from journal_spans s join engine_groups g on g.number between s.first_group and s.last_group
+    cross join lateral ${PLACED_ROWS}
+    where ${isSpanWithin(sql`${shard}::text`, sql`${after}::bigint`, sql`${until}::bigint`)}
+      and placed.shard = ${shard} and placed.seq > ${after}::bigint and placed.seq <= ${until}::bigint
+    order by placed.seq
+  `.execute(db)
+  return rows
 }

@@ -31,7 +31,7 @@ export interface ShardsTable {
   head: Generated<number>
 }
 
-/** One row per change of the write side, appended in the transaction of that change. Written by: engine. */
+/** A view: the rows of the groups that the tables of readers contain. Reads by shard and sequence use `journal_spans`. Written by: none. */
 export interface JournalTable {
   shard: string
   seq: number

@@ -191,6 +191,13 @@ export const mismatchesTable = stateTable({
   },
 })
 
+/** The bookmark of a command over several markets names its sequence in the journal of the accounts. */
+export const spannedCommandsTable = stateTable({
+  name: 'spanned_commands',
+  key: { seq: 'bigint' },
+  fixed: { shards: 'json' },
+})
+
 /** Blocks that have left the chain. */
 const REMOVE_BLOCKS = 'delete from chain_blocks where number = any($1::bigint[])'
 

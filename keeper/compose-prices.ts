@@ -7,6 +7,7 @@ import type { SigningRules } from '../domain/prices/signing.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import type { Clock } from '../service/clock.ts'
 import { keccak, recover } from '../service/crypto.ts'
+import type { KeySource } from '../service/keys/key-source.ts'
 import type { KillPointHook } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
 import { createReportKey } from '../service/report-key.ts'
@@ -191,13 +192,10 @@ function createQuorumOf(
   const domain = { chainId: BigInt(ports.chainId), oracle: file.oracle }
   const signerOf = ({ name, remote }: SignerTerms): ReportSigner => {
     if (remote !== null) return createRemoteSigner({ name, ...remote, secret: config.secret ?? '' })
-    const privateKey = config.keys.get(name) as string
+    const key = config.keys.get(name) as KeySource
     const { clock } = ports
     const rulesOf = (): SigningRules => LOCAL_RULES
-    return createLocalSigner(
-      name,
-      createReportKey({ privateKey, domain, rulesOf, clock, after: 0 as Millis }),
-    )
+    return createLocalSigner(name, createReportKey({ key, domain, rulesOf, clock, after: 0 as Millis }))
   }
   return createQuorum({
     ...ports,

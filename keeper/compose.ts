@@ -15,6 +15,7 @@ import type { MarketSpec } from '../domain/market/market.ts'
 import type { Address, MarketId } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
+import { checkKeystores } from '../service/keys/key-settings.ts'
 import type { Logger } from '../service/logger.ts'
 import { createSigner } from './adapters/chain.ts'
 import { createQueuePage } from './adapters/queue-page.ts'
@@ -250,6 +251,10 @@ function wakeAfterBatches({ notifications, settlements }: KeeperParts): void {
 
 /** `connect`: to the engine, the only writer of the exchange's state. */
 export async function compose(config: Config, logger: Logger, connect: ConnectEngine): Promise<Keeper> {
+  await checkKeystores([
+    ...[...config.relayerKeys().values()].flat(),
+    ...(config.prices?.keys.values() ?? []),
+  ])
   const db = createDb(
     createPool({
       ...{ url: config.databaseUrl, connections: config.databaseConnections, name: 'keeper' },

@@ -1,12 +1,13 @@
 /** The environment of the keeper, read and checked once. */
-import { readFileSync } from 'node:fs'
-import { LANE_NAME, LANE_NAMES } from '../db/relayers.ts'
 import { isTestChain } from '../domain/test-chains.ts'
 import type { Address } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
+import { type KeyReader, keyReader, readAll, textOfFile } from '../service/keys/key-settings.ts'
+import type { KeySource } from '../service/keys/key-source.ts'
 import { redisUrlOf } from '../service/redis.ts'
 import { type EngineAccess, engineAccess } from './engine/link/access.ts'
+import { oracleKeysOf, type RelayerKeys, relayerKeysOf } from './key-config.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
 
 /** Where prices come from, and what signs them. */
@@ -16,8 +17,8 @@ export interface PricesConfig {
   /** Throws a ConfigError. */
   readonly parse: (text: string) => PriceFile
   readonly load: () => PriceFile
-  /** Private keys of the signers in this process, by name. */
-  readonly keys: ReadonlyMap<string, string>
+  /** Keys of the signers in this process, by name. */
+  readonly keys: ReadonlyMap<string, KeySource>
   /** Shared with the signers in other processes; null if there are none. */
   readonly secret: string | null
 }
@@ -29,11 +30,11 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Private keys of each relayer lane, the present one first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With
+   * Keys of each relayer lane, the present one first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With
    * `RELAYER_KEYS_FILE` each call reads the file, so that a key can be added while the keeper runs; throws a ConfigError if the file has
    * become invalid.
    */
-  readonly relayerKeys: () => ReadonlyMap<string, readonly string[]>
+  readonly relayerKeys: RelayerKeys
   readonly collateralToken: string
   /** Where the lane `relay` sends owners' requests; null: this keeper relays none. */
   readonly forwarder: Address | null
@@ -69,118 +70,13 @@ export interface Config extends ProcessConfig {
   readonly lowBalance: bigint
 }
 
-const KEY = '0x and 64 hexadecimal digits'
-const RELAYERS: KeyNames = {
-  of: 'relayer lane',
-  pattern: LANE_NAME,
-  valid: LANE_NAMES,
-  example: '{"m1": "0x…", "faucet": "0x…"}',
-  hasFormer: true,
-  key: `${KEY}, or a list of such keys, the present one first`,
-}
-const SIGNERS: KeyNames = {
-  of: 'signer',
-  pattern: /^[\w.-]{1,40}$/,
-  valid: 'the name of a signer of PRICES_FILE',
-  example: '{"first": "0x…"}',
-  hasFormer: false,
-  key: KEY,
-}
-
-interface KeyNames {
-  readonly of: string
-  readonly pattern: RegExp
-  readonly valid: string
-  readonly example: string
-  /** Whether a name may have a list of keys, the present one first. */
-  readonly hasFormer: boolean
-  readonly key: string
-}
-
-/** An error never repeats the value: it contains private keys. */
-function parseKeys(variable: string, text: string, names: KeyNames): ReadonlyMap<string, readonly string[]> {
-  const reject = (problem: string): never => rejectVariable(variable, problem)
-  const valid = `expected a JSON object of ${names.of} to private key, such as ${names.example}`
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
-    return reject(`is not JSON: ${valid}`)
-  }
-  if (typeof parsed !== 'object' || parsed === null) return reject(`is not a JSON object: ${valid}`)
-  const keys = new Map<string, readonly string[]>()
-  for (const [name, value] of Object.entries(parsed as Record<string, unknown>)) {
-    if (!names.pattern.test(name))
-      reject(`has the unknown ${names.of} ${JSON.stringify(name)}: expected ${names.valid}`)
-    const own: unknown = names.hasFormer && Array.isArray(value) ? value : [value]
-    if (!isKeys(own)) reject(`has an invalid key for ${names.of} ${name}: expected ${names.key}`)
-    keys.set(name, own as readonly string[])
-  }
-  return keys
-}
-
-const isKeys = (value: unknown): boolean =>
-  Array.isArray(value) &&
-  value.length > 0 &&
-  value.every((key) => typeof key === 'string' && /^0x[0-9a-fA-F]{64}$/.test(key))
-
-/** Two lanes with one key would assign its nonces twice. */
-function checkDistinct(variable: string, lanes: ReadonlyMap<string, readonly string[]>): void {
-  const owners = new Map<string, string>()
-  for (const [lane, keys] of lanes) {
-    for (const key of keys.map((each) => each.toLowerCase())) {
-      const other = owners.get(key)
-      if (other !== undefined && other !== lane)
-        rejectVariable(
-          variable,
-          `has the same key for the lanes ${other} and ${lane}: expected a key of its own for each lane`,
-        )
-      owners.set(key, lane)
-    }
-  }
-}
-
-function parseRelayers(variable: string, text: string): ReadonlyMap<string, readonly string[]> {
-  const keys = parseKeys(variable, text, RELAYERS)
-  checkDistinct(variable, keys)
-  return keys
-}
-
-function relayerKeysOf(env: Env): Config['relayerKeys'] {
-  const { text, optional } = environment(env, 'keeper')
-  const file = optional('RELAYER_KEYS_FILE')
-  if (file === null) {
-    const keys = parseRelayers('RELAYER_KEYS', text('RELAYER_KEYS'))
-    return () => keys
-  }
-  if (optional('RELAYER_KEYS') !== null)
-    rejectVariable('RELAYER_KEYS_FILE', 'is set although RELAYER_KEYS is set: expected one of both')
-  const read = () => parseRelayers('RELAYER_KEYS_FILE', readText('RELAYER_KEYS_FILE', file))
-  read()
-  return read
-}
-
-function readText(variable: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return rejectVariable(variable, `is ${JSON.stringify(file)}, which cannot be read: ${code}`)
-  }
-}
-
-function pricesOf(env: Env): PricesConfig | null {
+function pricesOf(env: Env, reader: KeyReader): PricesConfig | null {
   const { optional } = environment(env, 'keeper')
   const file = optional('PRICES_FILE')
   if (file === null) return null
-  const keys = new Map(
-    [...parseKeys('ORACLE_KEYS', optional('ORACLE_KEYS') ?? '{}', SIGNERS)].map(([name, [key]]) => [
-      name,
-      key as string,
-    ]),
-  )
+  const keys = oracleKeysOf(env, reader)
   const secret = optional('SIGNER_SECRET')
-  const read = (): string => readText('PRICES_FILE', file)
+  const read = (): string => textOfFile('PRICES_FILE', file)
   const parse = (text: string): PriceFile => checkSigners(parsePrices(text), keys, secret)
   const load = (): PriceFile => parse(read())
   load()
@@ -198,7 +94,7 @@ function parsePrices(text: string): PriceFile {
 
 function checkSigners(
   prices: PriceFile,
-  keys: ReadonlyMap<string, string>,
+  keys: ReadonlyMap<string, KeySource>,
   secret: string | null,
 ): PriceFile {
   for (const { name, remote } of prices.signers) {
@@ -217,7 +113,7 @@ function queuePagePasswordOf(env: Env): string | null {
   const { optional } = environment(env, 'keeper')
   const file = optional('QUEUE_PAGE_PASSWORD_FILE')
   const password =
-    file === null ? optional('QUEUE_PAGE_PASSWORD') : readText('QUEUE_PAGE_PASSWORD_FILE', file).trim()
+    file === null ? optional('QUEUE_PAGE_PASSWORD') : textOfFile('QUEUE_PAGE_PASSWORD_FILE', file).trim()
   if (password === null || password.length >= LEAST_PASSWORD) return password
   return rejectVariable(
     file === null ? 'QUEUE_PAGE_PASSWORD' : 'QUEUE_PAGE_PASSWORD_FILE',
@@ -246,23 +142,43 @@ function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void 
     )
 }
 
-/** Reads the environment. Throws a ConfigError that names the variable. */
+/** The keys of the keeper, and what signs prices. */
+function keySettingsOf(env: Env, chainId: () => number): Pick<Config, 'relayerKeys' | 'prices'> {
+  const reader = keyReader(env, 'keeper')
+  const [, relayerKeys, prices] = readAll(
+    reader.check,
+    () => {
+      const keys = relayerKeysOf(env, reader)
+      checkFaucet(keys(), chainId())
+      return keys
+    },
+    () => pricesOf(env, reader),
+  )
+  return { relayerKeys, prices }
+}
+
+/** Reads the environment. Throws a ConfigError with a line for each wrong key setting, which names the variable, and for the first other one. */
 export function readConfig(env: Env): Config {
+  const chainId = () => environment(env, 'keeper').count('CHAIN_ID')
+  const [others, keys] = readAll(
+    () => otherSettingsOf(env),
+    () => keySettingsOf(env, chainId),
+  )
+  return { ...others, ...keys }
+}
+
+function otherSettingsOf(env: Env): Omit<Config, 'relayerKeys' | 'prices'> {
   const { optional, database, http, count, amount, address, process } = environment(env, 'keeper')
   const common = process(8081, 13_000)
   const sendTimeoutMs = count('SEND_TIMEOUT_MS', 11_000)
   checkDrain(common.drainMs, sendTimeoutMs)
-  const chainId = count('CHAIN_ID')
-  const relayerKeys = relayerKeysOf(env)
-  checkFaucet(relayerKeys(), chainId)
   return {
     ...common,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),
     redisUrl: redisUrlOf(env),
     rpcUrl: http('RPC_URL'),
-    chainId,
-    relayerKeys,
+    chainId: count('CHAIN_ID'),
     collateralToken: address('ADDRESS_USDM'),
     forwarder: optional('ADDRESS_FORWARDER') === null ? null : address('ADDRESS_FORWARDER'),
     faucet: {
@@ -290,7 +206,6 @@ export function readConfig(env: Env): Config {
     },
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs,
-    prices: pricesOf(env),
     queuePagePassword: queuePagePasswordOf(env),
     proofDays: count('PROOF_DAYS', 90),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),

@@ -81,9 +81,13 @@ export interface Head {
   readonly baseFee: bigint
 }
 
-/** Signs with a relayer's key. The key never leaves the adapter; it may be in another process, so no transaction of the database waits. */
+/** Signs with a relayer's key. The key stays in its source; it may be in another process, so no transaction of the database waits. */
 export interface Signer {
   readonly address: Address
+  /** Where the key is, for logs. Contains no secret. */
+  readonly place: string
+  /** Resolves when the key can sign; rejects with the reason that it cannot. */
+  ready(): Promise<void>
   sign(call: Call, nonce: number, fee: Fee): Promise<SignedTransaction>
   /** The same transaction with another fee. */
   replace(raw: `0x${string}`, fee: Fee): Promise<SignedTransaction>

@@ -110,29 +110,40 @@ export async function onDatabase(
 
 /** No error repeats a key or a password. */
 async function keyOf(env: Env) {
-  const { OPS_KEY: text = '', OPS_KEYSTORE: file = '', OPS_KEYSTORE_PASSWORD: password } = env
+  const { OPS_KEY: text = '', OPS_KEYSTORE: file = '' } = env
   if (text !== '') {
     if (!/^0x[0-9a-fA-F]{64}$/.test(text))
       throw new OpsError('OPS_KEY is no private key: expected 0x and 64 hexadecimal digits')
     return new Wallet(text)
   }
   if (file === '') return null
-  if (password === undefined)
-    throw new OpsError('OPS_KEYSTORE_PASSWORD is not set: the keystore file of OPS_KEYSTORE is encrypted')
-  const json = readKeystore(file)
+  const { variable, password } = passwordOf(env)
+  const json = readFile('OPS_KEYSTORE', file)
   try {
     return await Wallet.fromEncryptedJson(json, password)
   } catch {
-    throw new OpsError(`OPS_KEYSTORE names ${file}, which OPS_KEYSTORE_PASSWORD does not decrypt`)
+    throw new OpsError(`OPS_KEYSTORE names ${file}, which ${variable} does not decrypt`)
   }
 }
 
-function readKeystore(file: string): string {
+function passwordOf(env: Env): { readonly variable: string; readonly password: string } {
+  const { OPS_KEYSTORE_PASSWORD: password, OPS_KEYSTORE_PASSWORD_FILE: file = '' } = env
+  if (file !== '') {
+    const variable = 'OPS_KEYSTORE_PASSWORD_FILE'
+    return { variable, password: readFile(variable, file).replace(/\r?\n$/, '') }
+  }
+  if (password !== undefined) return { variable: 'OPS_KEYSTORE_PASSWORD', password }
+  throw new OpsError(
+    'OPS_KEYSTORE_PASSWORD_FILE is not set: the keystore file of OPS_KEYSTORE is encrypted; expected that file, or OPS_KEYSTORE_PASSWORD',
+  )
+}
+
+function readFile(variable: string, file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
     throw new OpsError(
-      `OPS_KEYSTORE names ${file}, which cannot be read: ${(error as NodeJS.ErrnoException).code}`,
+      `${variable} names ${file}, which cannot be read: ${(error as NodeJS.ErrnoException).code}`,
     )
   }
 }

@@ -5,20 +5,25 @@ import { duration, print, timeOfMillis, timeOfSeconds } from '../tasks/print.ts'
 import { callRestricted } from '../tasks/restricted.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
 import { IsolatedTrader__factory } from '../typechain-types/factories/IsolatedTrader__factory.ts'
+import { SignedPriceOracle__factory } from '../typechain-types/factories/SignedPriceOracle__factory.ts'
 import type { IsolatedTraderInterface } from '../typechain-types/IsolatedTrader.ts'
 import type { Connection } from './connect.ts'
 import { OpsError } from './error.ts'
 
 const MARKET = IsolatedTrader__factory.createInterface()
+const ORACLE = SignedPriceOracle__factory.createInterface()
 
 type ChangeFunction = Extract<
   Parameters<IsolatedTraderInterface['getFunction']>[0],
   'scheduleParameters' | 'cancelScheduledParameters' | 'scheduleMode' | 'restrictMode'
 >
 
-export interface MarketTransaction {
+/** Functions of the oracle that an operator calls. */
+type OracleFunction = 'setFeed' | 'cancelFeed'
+
+export interface RestrictedTransaction {
   readonly to: string
-  readonly name: ChangeFunction
+  readonly name: ChangeFunction | OracleFunction
   readonly args: readonly unknown[]
   /** In readable form, by the name of the argument. */
   readonly shown: Readonly<Record<string, unknown>>
@@ -26,8 +31,11 @@ export interface MarketTransaction {
   readonly effect: string
 }
 
+const isOfOracle = (name: string): name is OracleFunction => name === 'setFeed' || name === 'cancelFeed'
+
 const roleOf = (name: string): Granted => {
-  const roles = Object.entries(FUNCTIONS.IsolatedTrader) as [Granted, readonly string[]][]
+  const functions = isOfOracle(name) ? FUNCTIONS.SignedPriceOracle : FUNCTIONS.IsolatedTrader
+  const roles = Object.entries(functions) as [Granted, readonly string[]][]
   const found = roles.find(([, functions]) => functions.includes(name))
   if (found === undefined) throw new Error(`${name} is assigned to no role`)
   return found[0]
@@ -36,16 +44,24 @@ const roleOf = (name: string): Granted => {
 /** Prints the transaction; with `isSent` also sends it, or schedules it if the caller's role has a delay. */
 export async function perform(
   { provider, signer }: Connection,
-  { to, name, args, shown, effect }: MarketTransaction,
+  { to, name, args, shown, effect }: RestrictedTransaction,
   isSent: boolean,
 ): Promise<void> {
-  const data = MARKET.encodeFunctionData(name as 'restrictMode', args as never)
+  const [data, signature] = isOfOracle(name)
+    ? [
+        ORACLE.encodeFunctionData(name as 'cancelFeed', args as never),
+        ORACLE.getFunction(name).format('sighash'),
+      ]
+    : [
+        MARKET.encodeFunctionData(name as 'restrictMode', args as never),
+        MARKET.getFunction(name).format('sighash'),
+      ]
   const role = roleOf(name)
   const authority = await IsolatedTrader__factory.connect(to, { provider }).authority()
   const access = ExchangeAccess__factory.connect(authority, signer ?? { provider })
   print(isSent ? 'transaction' : 'transaction that --send would send', {
     to,
-    function: MARKET.getFunction(name as 'restrictMode')?.format('sighash'),
+    function: signature,
     ...shown,
     calldata: data,
     from: signer === null ? `a holder of the role ${role} (no key is set)` : signer.address,
@@ -78,7 +94,7 @@ type OpenFunction = Extract<
 /** A call that any account may make: printed and evaluated on the latest block, and with `isSent` sent. */
 export async function performOpen(
   { provider, signer }: Connection,
-  { to, name, args, shown, effect }: Omit<MarketTransaction, 'name'> & { readonly name: OpenFunction },
+  { to, name, args, shown, effect }: Omit<RestrictedTransaction, 'name'> & { readonly name: OpenFunction },
   isSent: boolean,
 ): Promise<void> {
   const data = MARKET.encodeFunctionData(name as 'claim', args as never)

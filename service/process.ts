@@ -39,8 +39,7 @@ export async function runProcess<Config extends RunConfig>(
 ): Promise<never> {
   // Without this flag, V8 concludes from the first batches or orders that request objects live long, and
   // allocates some of them in the old generation.
-  // They keep later objects alive after the request ends, and collection takes several times longer
-  // (`bench/README.md`).
+  // They keep later objects alive after the request ends, and a public read takes up to twice the processor time.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)
@@ -62,7 +61,8 @@ export async function runProcess<Config extends RunConfig>(
     logger.info({}, `${name} stopped`)
   } catch (err) {
     code = 1
-    logger.fatal({ err }, `${name} failed to start or to stop`)
+    if (err instanceof ConfigError) console.error(`${name}: ${err.message}`)
+    else logger.fatal({ err }, `${name} failed to start or to stop`)
   }
   await flushLog(FLUSH_MS)
   process.exit(code)

@@ -1,9 +1,9 @@
 /**
  * A key that signs price reports after its own checks; used by signer processes and by keepers that sign themselves.
  */
-import { toHex, writeHex } from '../domain/hex.ts'
+import { toHex } from '../domain/hex.ts'
 import type { Reading } from '../domain/prices/aggregate.ts'
-import { type FeedId, type OracleDomain, reportHasher } from '../domain/prices/report-hash.ts'
+import { type FeedId, type OracleDomain, reportPreimage } from '../domain/prices/report-hash.ts'
 import {
   type LastSigned,
   type SigningRefusal,
@@ -12,7 +12,8 @@ import {
 } from '../domain/prices/signing.ts'
 import type { Address, Millis } from '../domain/units.ts'
 import type { Clock } from './clock.ts'
-import { addressOf, keccak, sign } from './crypto.ts'
+import { keccak } from './crypto.ts'
+import type { KeySource } from './keys/key-source.ts'
 
 export interface SigningRequest {
   readonly feedId: FeedId
@@ -23,12 +24,12 @@ export type SigningAnswer = { readonly signature: string } | { readonly refusal:
 
 export interface ReportKey {
   readonly address: Address
-  /** Signs the requests; answers are in request order. */
-  sign(requests: readonly SigningRequest[]): SigningAnswer[]
+  /** Signs the requests; answers are in request order. Rejects if the key's source fails; then no report is signed. */
+  sign(requests: readonly SigningRequest[]): Promise<SigningAnswer[]>
 }
 
 export interface ReportKeyOptions {
-  readonly privateKey: string
+  readonly key: KeySource
   readonly domain: OracleDomain
   /** Signing rules of a feed; null if the key does not sign this feed. */
   readonly rulesOf: (feedId: FeedId) => SigningRules | null
@@ -41,15 +42,12 @@ export interface ReportKeyOptions {
   readonly after: Millis
 }
 
-const KEY_BYTES = 32
-
-export function createReportKey({ privateKey, domain, rulesOf, clock, after }: ReportKeyOptions): ReportKey {
-  const key = new Uint8Array(KEY_BYTES)
-  writeHex(privateKey, key, 0)
-  const digestOf = reportHasher(domain, keccak)
+export function createReportKey({ key, domain, rulesOf, clock, after }: ReportKeyOptions): ReportKey {
+  const preimageOf = reportPreimage(domain, keccak)
   const signed = new Map<FeedId, LastSigned>()
 
-  function answer({ feedId, reading }: SigningRequest): SigningAnswer {
+  /** Decides at once, so that requests that overlap in time are judged in their order. */
+  function answer({ feedId, reading }: SigningRequest): SigningAnswer | Promise<SigningAnswer> {
     const rules = rulesOf(feedId)
     if (rules === null) return { refusal: 'UNKNOWN_FEED' }
     const last = signed.get(feedId) ?? { price: null, observedAt: after }
@@ -57,11 +55,11 @@ export function createReportKey({ privateKey, domain, rulesOf, clock, after }: R
     if (refusal !== null) return { refusal }
     // Stored before signing: a failure in between must not let the key sign a second price for this time.
     signed.set(feedId, reading)
-    return { signature: toHex(sign(digestOf(feedId, reading), key)) }
+    return key.sign(preimageOf(feedId, reading).slice()).then((bytes) => ({ signature: toHex(bytes) }))
   }
 
   return {
-    address: toHex(addressOf(key)) as Address,
-    sign: (requests) => requests.map(answer),
+    address: key.address,
+    sign: (requests) => Promise.all(requests.map(answer)),
   }
 }

@@ -2,6 +2,7 @@
 import type { Millis } from '../domain/units.ts'
 import { systemClock } from '../service/clock.ts'
 import { createReadiness, serveHealth } from '../service/health.ts'
+import { checkKeystores } from '../service/keys/key-settings.ts'
 import type { Logger } from '../service/logger.ts'
 import { createReportKey } from '../service/report-key.ts'
 import type { Config } from './config.ts'
@@ -12,10 +13,14 @@ import { serveSigner } from './server.ts'
 const clock = systemClock
 
 export async function compose(config: Config, logger: Logger): Promise<{ stop(): Promise<void> }> {
-  const { feeds, privateKey, domain, secret, listener } = config
+  const { feeds, key: source, domain, secret, listener } = config
+  await checkKeystores([source])
   const mostAhead = Math.max(...[...feeds.values()].map(({ maxAhead }) => maxAhead))
   const key = createReportKey({
-    ...{ privateKey, domain, clock, rulesOf: (feedId) => feeds.get(feedId) ?? null },
+    key: source,
+    domain,
+    clock,
+    rulesOf: (feedId) => feeds.get(feedId) ?? null,
     // Before it was restarted it may have signed other prices for times up to this one.
     after: (clock.now() + mostAhead) as Millis,
   })
@@ -28,7 +33,10 @@ export async function compose(config: Config, logger: Logger): Promise<{ stop():
   })
   const readiness = createReadiness([], logger)
   const health = await serveHealth({ ...config.internal, registry: metrics.registry, readiness, logger })
-  logger.info({ address: key.address, feeds: feeds.size, port: server.port }, 'signer started')
+  logger.info(
+    { address: key.address, key: source.place, feeds: feeds.size, port: server.port },
+    'signer started',
+  )
   return {
     async stop() {
       await server.close()

@@ -1,5 +1,4 @@
 /** The environment of a signer, read and checked once. */
-import { readFileSync } from 'node:fs'
 import type { OracleDomain } from '../domain/prices/report-hash.ts'
 import {
   type Env,
@@ -10,12 +9,14 @@ import {
   rejectVariable,
 } from '../service/environment.ts'
 import { JsonError } from '../service/json-reader.ts'
+import { type KeyReader, keyReader, readAll, statedKey, textOfFile } from '../service/keys/key-settings.ts'
+import type { KeySource } from '../service/keys/key-source.ts'
 import { parseFeedsFile, type SignableFeeds } from './feeds-file.ts'
 
 export interface Config extends ProcessConfig {
   /** Where the publisher asks for signatures. */
   readonly listener: Listener
-  readonly privateKey: string
+  readonly key: KeySource
   /** The publisher authenticates with it. */
   readonly secret: string
   readonly domain: OracleDomain
@@ -24,48 +25,46 @@ export interface Config extends ProcessConfig {
 
 const SHORTEST_SECRET = 16
 
-function fileOf(variable: string, path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    return rejectVariable(variable, `is ${JSON.stringify(path)}, which cannot be read: ${code}`)
-  }
-}
-
 /** An error never repeats the key. */
-function keyOf(env: Env): string {
+function keyOf(env: Env, reader: KeyReader): KeySource {
   const { optional, text } = environment(env, 'oracle-signer')
   const path = optional('SIGNER_KEY_FILE')
-  const [variable, key] =
-    path === null
-      ? (['SIGNER_KEY', text('SIGNER_KEY')] as const)
-      : (['SIGNER_KEY_FILE', fileOf('SIGNER_KEY_FILE', path).trim()] as const)
-  if (/^0x[0-9a-fA-F]{64}$/.test(key)) return key
-  return rejectVariable(variable, 'has an invalid key: expected 0x and 64 hexadecimal digits')
+  return path === null
+    ? reader.keyOf('SIGNER_KEY', 'has', statedKey(text('SIGNER_KEY')))
+    : reader.keyInFile('SIGNER_KEY_FILE', path)
 }
 
 function feedsOf(path: string): SignableFeeds {
   try {
-    return parseFeedsFile(fileOf('SIGNER_FEEDS_FILE', path))
+    return parseFeedsFile(textOfFile('SIGNER_FEEDS_FILE', path))
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     return rejectVariable('SIGNER_FEEDS_FILE', `is invalid: ${error.message}`)
   }
 }
 
-/** Reads the environment. Throws a ConfigError that names the variable. */
+function secretOf(env: Env): string {
+  const secret = environment(env, 'oracle-signer').text('SIGNER_SECRET')
+  if (secret.length >= SHORTEST_SECRET) return secret
+  return rejectVariable(
+    'SIGNER_SECRET',
+    `has ${secret.length} characters: expected at least ${SHORTEST_SECRET}`,
+  )
+}
+
+/** Reads the environment. Throws a ConfigError with a line for each wrong variable, which it names. */
 export function readConfig(env: Env): Config {
   const { text, port, count, address, process } = environment(env, 'oracle-signer')
-  const secret = text('SIGNER_SECRET')
-  if (secret.length < SHORTEST_SECRET)
-    rejectVariable('SIGNER_SECRET', `has ${secret.length} characters: expected at least ${SHORTEST_SECRET}`)
-  return {
-    ...process(8086, 5_000),
-    listener: { host: text('HOST', LOOPBACK), port: port('PORT', 8085) },
-    privateKey: keyOf(env),
-    secret,
-    domain: { chainId: BigInt(count('CHAIN_ID')), oracle: address('ADDRESS_ORACLE') },
-    feeds: feedsOf(text('SIGNER_FEEDS_FILE')),
-  }
+  const reader = keyReader(env, 'oracle-signer')
+  const [common, listener, , key, secret, chainId, oracle, feeds] = readAll(
+    () => process(8086, 5_000),
+    () => ({ host: text('HOST', LOOPBACK), port: port('PORT', 8085) }),
+    reader.check,
+    () => keyOf(env, reader),
+    () => secretOf(env),
+    () => BigInt(count('CHAIN_ID')),
+    () => address('ADDRESS_ORACLE'),
+    () => feedsOf(text('SIGNER_FEEDS_FILE')),
+  )
+  return { ...common, listener, key, secret, domain: { chainId, oracle }, feeds }
 }

@@ -52,7 +52,7 @@ function rangeIn(json: JsonReader, kind: Kind) {
     : range
 }
 
-/** By default the limits that markets have by default (docs/deploy.md). */
+/** By default the limits that markets have by default (docs/deploy/README.md). */
 const moveIn = (json: JsonReader, kind: Kind): NonNullable<SigningRules['move']> => ({
   kind: kind === 'probability' ? 'binary_future' : 'future',
   moveBase: json.millionths('move_base', 100_000n),

@@ -54,7 +54,7 @@ async function answer(
     throw new Refusal(404, 'expected POST /v1/sign')
   if (!equalText(request.headers.authorization ?? '', `Bearer ${secret}`))
     throw new Refusal(401, 'expected the shared secret as a bearer token')
-  const answers = key.sign(parseReports(await bodyOf(request)))
+  const answers = await key.sign(parseReports(await bodyOf(request)))
   onAnswers(answers)
   return { answers }
 }

@@ -6,7 +6,8 @@ export async function connect(hre: HardhatRuntimeEnvironment) {
   // A network with a key has one account; a local node has several, which may hold different roles.
   const signers = await connection.ethers.getSigners()
   const [signer] = signers
-  if (signer === undefined) throw new Error('the network has no account: configure its key (docs/deploy.md)')
+  if (signer === undefined)
+    throw new Error('the network has no account: configure its key (docs/deploy/README.md)')
   const { chainId } = await connection.ethers.provider.getNetwork()
   return { connection, signer, signers, provider: connection.ethers.provider, chainId }
 }

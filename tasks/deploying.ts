@@ -1,4 +1,4 @@
-/** Tasks for the deployer of an exchange, in the order of docs/deploy.md. */
+/** Tasks for the deployer of an exchange, in the order of docs/deploy/README.md. */
 import { type EIP1193Provider, trackTransaction } from '@nomicfoundation/ignition-core'
 import type { Provider } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'

@@ -80,7 +80,7 @@ export function expectationOf(data: string, market: MarketTerms): Expectation | 
 /** Below the margin of any position. */
 const LOWEST = -(2n ** 96n)
 
-// ---------------------------------------------------------------------- a part, byte by byte (contracts/README.md)
+// ---------------------------------------------------------------------- a part, byte by byte (docs/audit/encoding.md)
 
 const count = (data: string, at: number, length: number): number => toNumber(dataSlice(data, at, at + length))
 

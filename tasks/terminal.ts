@@ -12,7 +12,7 @@ async function answered(answer: Promise<string>, subject: string): Promise<strin
         new HardhatPluginError(
           'clearbatch',
           `cannot prompt for "${subject}", because standard input is not a terminal: run the command in a terminal, or set the ` +
-            'keys and URLs of the network as environment variables, such as MEGAETH_RPC_URL and MEGAETH_KEY (docs/deploy.md)',
+            'keys and URLs of the network as environment variables, such as MEGAETH_RPC_URL and MEGAETH_KEY (docs/deploy/README.md)',
         ),
       )
     if (stdin.readableEnded) onEnd()

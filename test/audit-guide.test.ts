@@ -1,9 +1,10 @@
-/** docs/audit-guide.md and docs/proofs.md, compared with the tree. */
+/** docs/audit/guide.md and docs/audit/proofs.md, compared with the tree. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { expect } from 'chai'
 import { allProperties } from './proofs/properties.ts'
 
-const GUIDE = 'docs/audit-guide.md'
+const GUIDE = 'docs/audit/guide.md'
 const SCOPE = /(<!-- scope -->\n)[\s\S]*?(\n<!-- end -->)/
 
 /** Lines with code: comments of both forms and blank lines do not count. */
@@ -12,20 +13,22 @@ function linesOfCode(path: string): number {
   return code.split('\n').filter((line) => line.replace(/\/\/.*/, '').trim() !== '').length
 }
 
-/** What the file declares to be, in its own words: the first title or notice. */
-function subjectOf(path: string): string {
-  const [, text = ''] = /@title ([^\n]*)/.exec(readFileSync(path, 'utf8')) ?? []
-  return text.replace(/\s*\*\/$/, '').replaceAll('|', '\\|')
+const row = (folder: string, paths: readonly string[]): string => {
+  const lines = paths.reduce((sum, path) => sum + linesOfCode(path), 0)
+  return `| ${folder} | ${paths.length} | ${lines} |`
 }
 
+/** Files and lines by folder, in the order of the folders. */
 function scopeTable(): string {
-  const paths = globSync('contracts/**/*.sol')
-    .filter((path) => !/\/mocks\/|TestUSDM/.test(path))
-    .sort()
-  const counted = paths.map((path) => ({ path, lines: linesOfCode(path) }))
-  const total = counted.reduce((sum, { lines }) => sum + lines, 0)
-  const rows = counted.map(({ path, lines }) => `| \`${path}\` | ${lines} | ${subjectOf(path)} |`)
-  return ['| file | lines | subject |', '|---|---|---|', ...rows, `| **total** | **${total}** | |`].join('\n')
+  const paths = globSync('contracts/**/*.sol').filter((path) => !/\/mocks\/|TestUSDM/.test(path))
+  const folders = [...new Set(paths.map((path) => dirname(path)))].sort()
+  const rows = folders.map((folder) =>
+    row(
+      `\`${folder}/\``,
+      paths.filter((path) => dirname(path) === folder),
+    ),
+  )
+  return ['| folder | files | lines |', '|---|---|---|', ...rows, row('**total**', paths)].join('\n')
 }
 
 describe('the audit guide', () => {
@@ -52,7 +55,7 @@ describe('the audit guide', () => {
 
 describe('the report of proofs', () => {
   it('when a property is stated, the report has its row and no other', () => {
-    const report = readFileSync('docs/proofs.md', 'utf8')
+    const report = readFileSync('docs/audit/proofs.md', 'utf8')
     const rows = [...report.matchAll(/^\| `(\w+)` \| `(\w+)` \| (.*?) \| (?:proved|undecided) \|/gm)]
     expect(rows.map(([, library, name, statement]) => [library, name, statement])).to.deep.equal(
       allProperties().map(({ library, name, statement }) => [library, name, statement]),

@@ -97,7 +97,7 @@ const sumOf = (tests: readonly PassedTest[]): number => tests.reduce((sum, { run
 
 const stepsIn = (tests: readonly PassedTest[]): number => sumOf(tests) * DEEP.depth
 
-/** docs/fuzz-campaign.md. */
+/** docs/audit/fuzz-campaign.md. */
 export function reportOf(slices: readonly PassedSlice[], contracts: string): string {
   const totals = totalsOf(slices)
   const sequences = totals.filter(isSequence)
@@ -107,9 +107,8 @@ export function reportOf(slices: readonly PassedSlice[], contracts: string): str
     slices.length < DEEP.slices ? `${slices.length} of ${DEEP.slices}: not complete` : `all ${DEEP.slices}`
   return `# Deep fuzzing campaign
 
-Random steps (trades, cancels, deposits, withdrawals, funding, adjustments, liquidations, inheritances, deleveragings, time, unauthorized
-calls, and every call that ends a market) in markets of every kind, with all laws of \`test/contracts/invariants/\` checked after every
-step, and the exit of every account at the end of each run of ${DEEP.depth} steps. \`npm run fuzz:deep\` repeats the campaign and writes this file.
+Random steps of every kind, also unauthorized calls and every call that ends a market, in markets of every kind. All laws of \`test/contracts/invariants/\` are checked after
+every step. Every account leaves at the end of each run of ${DEEP.depth} steps. \`npm run fuzz:deep\` repeats the campaign and writes this page.
 
 | | |
 |---|---|

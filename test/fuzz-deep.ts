@@ -1,7 +1,7 @@
 /**
  * `npm run fuzz:deep`: random trading in markets of every kind (test/contracts/invariants), a campaign in slices
  * (tasks/fuzz-profiles.ts). `--minutes 20` begins no slice after that time; the next run resumes, unless contracts or
- * invariants have changed. Several processes can share a campaign. Each writes docs/fuzz-campaign.md when it ends.
+ * invariants have changed. Several processes can share a campaign. Each writes docs/audit/fuzz-campaign.md when it ends.
  */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -79,4 +79,4 @@ while (!failed && Date.now() < until) {
 const passed = campaign.passed()
 console.log(`${passed.length} of ${DEEP.slices} slices have passed`)
 process.exitCode = failed ? 1 : 0
-if (!failed) writeFileSync('docs/fuzz-campaign.md', reportOf(passed, campaign.contracts))
+if (!failed) writeFileSync('docs/audit/fuzz-campaign.md', reportOf(passed, campaign.contracts))

@@ -34,7 +34,10 @@ export interface CandlePage {
 /** A journal row with an earlier time may come this much later than one with a later time. */
 const DISORDER_MS = 60_000
 
-/** How far the history is final: see `api/README.md`. */
+/**
+ * The oldest batch that is neither confirmed nor voided, and the newest price or batch less the disorder. Read before the candles, so that a
+ * change between the statements makes an answer less final than it is, never more.
+ */
 const horizonOf = (marketId: number) => sql<number>`
   select least(
     coalesce((select min(as_of) from read.batches where market_id = ${marketId} and not is_final), 'infinity'::float8),

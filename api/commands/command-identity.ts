@@ -2,6 +2,7 @@
 
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import { cancelKey, placementKey, requestKey } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { TimeInForce } from '../../domain/orders/order.ts'
 import { ApiError } from '../errors.ts'
 import type { PlaceOrderBody } from '../order-entry/schema.ts'
@@ -26,7 +27,7 @@ export const saltedOrder = (
 ): SaltedOrder => ({ marketId: Number(market_id), maker, salt })
 
 export const keyOfSalt = ({ marketId, maker, salt }: SaltedOrder): string =>
-  `${marketId}:${maker}:${BigInt(salt)}`
+  placementKey(marketId, maker, salt)
 
 export interface StoredHash {
   readonly order_id: string
@@ -70,7 +71,7 @@ export const placementIdentity = (
   order: SaltedOrder,
   hash: string | null,
 ): CommandIdentity => ({
-  key: `place ${keyOfSalt(order)}`,
+  key: keyOfSalt(order),
   async find() {
     const stored = await findBySalt(order)
     if (stored === undefined || (hash !== null && stored.hash !== hash)) return NOT_PLACED
@@ -80,7 +81,7 @@ export const placementIdentity = (
 })
 
 export const requestIdentity = (db: Db, userId: number, request: ClientRequest): CommandIdentity => ({
-  key: `request ${userId}:${request.id}`,
+  key: requestKey(userId, request.id),
   async find() {
     try {
       return (await storedRequest(db, userId, request)) === null ? NOT_PLACED : { outcome: 'placed' }
@@ -94,7 +95,7 @@ export const requestIdentity = (db: Db, userId: number, request: ClientRequest):
 
 /** An order that has ended, or will end with its batch, may have been cancelled by an earlier attempt. */
 export const cancelIdentity = (db: Db, userId: number, hash: string): CommandIdentity => ({
-  key: `cancel ${userId} ${hash}`,
+  key: cancelKey(userId, hash),
   async find() {
     const order = await db
       .selectFrom('orders')

@@ -69,7 +69,7 @@ export function createEarlierAttempts(
     if (!(error instanceof ApiError) || error.outcome !== 'not_placed') return error
     if (others > 0) return error.with('unknown')
     try {
-      const isComplete = await settled()
+      const isComplete = await settled([key])
       const { outcome, facts } = await find()
       if (outcome !== 'not_placed') return error.with(outcome, facts)
       return isUnresolved(key) || !isComplete ? error.with('unknown') : error

@@ -1,26 +1,46 @@
 /** Whether the tables of readers contain what every command has changed that the engine received before, from any api. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { MAX_KEY_LENGTH } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
 
-/** False if it is not known within a while: a command that was received may then still be executed. */
-export type Settled = () => Promise<boolean>
+/**
+ * False if it is not known within a while: a command that was received may then still be executed. Commands with one of the keys `fences` that an api,
+ * perhaps a frozen one, has received before the engine answers and not sent are not executed afterwards.
+ */
+export type Settled = (fences: readonly string[]) => Promise<boolean>
+
+interface Joining {
+  readonly fences: Set<string>
+  readonly isSettled: Promise<boolean>
+}
+
+/** A barrier with more is sent apart from the next one. */
+const JOINED_FENCES = 1_000
 
 /** Calls within `joinMs` send one barrier. */
 export function createSettled({ barrier }: Pick<EngineCalls, 'barrier'>, joinMs: number): Settled {
-  let joining: Promise<boolean> | null = null
-  async function join(): Promise<boolean> {
-    await sleep(joinMs)
-    joining = null
-    return barrier()
+  let joining: Joining | null = null
+
+  function join(): Joining {
+    const fences = new Set<string>()
+    const isSettled = sleep(joinMs).then(() => {
+      if (joining === own) joining = null
+      return barrier([...fences])
+    })
+    const own = { fences, isSettled }
+    return own
   }
-  return () => {
-    joining ??= join()
-    return joining
+
+  return (fences) => {
+    if (joining === null || joining.fences.size >= JOINED_FENCES) joining = join()
+    // No command of the engine has a longer key.
+    for (const key of fences) if (key.length <= MAX_KEY_LENGTH) joining.fences.add(key)
+    return joining.isSettled
   }
 }
 
 /** Before a read whose result is an answer: an order that is not found may be stored a moment later. */
-export async function requireSettled(settled: Settled): Promise<void> {
-  if (!(await settled())) throw new ApiError('OUTCOME_UNKNOWN', {}, '1')
+export async function requireSettled(settled: Settled, fences: readonly string[] = []): Promise<void> {
+  if (!(await settled(fences))) throw new ApiError('OUTCOME_UNKNOWN', {}, '1')
 }

@@ -3,6 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
+import { cancelKey, orderKey } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -191,9 +192,12 @@ export const placementAnswer = async (
   read_after: placed.read_after,
 })
 
-/** Another api may have sent the order to the engine: nothing is said of it before the engine has decided it. */
-async function marketOfSettled({ settled, orderMarkets }: CommandPorts, hash: string) {
-  await requireSettled(settled)
+/**
+ * Another api may have received the order: nothing is said of it before the engine has decided it. A placement that the engine receives afterwards is
+ * not executed, because the answer says that the order does not exist.
+ */
+async function marketOfSettled({ settled, orderMarkets }: CommandPorts, userId: number, hash: string) {
+  await requireSettled(settled, [orderKey(userId, hash), cancelKey(userId, hash)])
   return (await orderMarkets.marketsOf([hash])).get(hash)
 }
 
@@ -205,7 +209,7 @@ export async function cancelOrder(
   const { userId } = caller
   const { db, dispatcher, attempts, markets } = ports
   const marketId =
-    (await findMarkets(ports, userId, [hash])).get(hash) ?? (await marketOfSettled(ports, hash))
+    (await findMarkets(ports, userId, [hash])).get(hash) ?? (await marketOfSettled(ports, userId, hash))
   if (marketId === undefined) throw new ApiError('ORDER_NOT_FOUND', { field: 'order_hash', received: hash })
   const spec = await markets.byId(marketId)
   const { result } = await attempts.executing(cancelIdentity(db, userId, hash), () =>

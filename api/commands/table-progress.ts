@@ -20,6 +20,9 @@ interface Progress {
   readonly written: number
 }
 
+/** Head of a journal without groups. A parameter, because only statements with one are prepared (`db/prepared.ts`). */
+const NONE = 0
+
 /** Calls of so many milliseconds ask together. */
 const JOIN_MS = 2
 
@@ -28,7 +31,7 @@ export function createTableProgress(db: Db, joinMs = JOIN_MS): TableProgress {
 
   async function read(): Promise<Progress> {
     const { rows } = await sql<Progress>`
-      select coalesce((select max(number) from engine_groups), 0) as head, written from engine_tables
+      select coalesce((select max(number) from engine_groups), ${NONE}::bigint) as head, written from engine_tables
     `.execute(db)
     return rows[0] as Progress
   }

@@ -1,6 +1,6 @@
 /**
  * Entity tags and cache headers of answers that caches may keep. A route with `config.cached` gets an `ETag`, the digest of its answer unless the route sets one, and
- * answers a request whose `If-None-Match` has it with 304. What counts as immutable is stated in `api/README.md`.
+ * answers a request whose `If-None-Match` has it with 304. What counts as immutable is stated in `docs/trade/reads-and-consistency.md`.
  */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyRequest, RouteOptions } from 'fastify'
+import type { ArrivalTimes } from '../arrival-times.ts'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import { type ApiError, errorBody } from '../errors.ts'
@@ -37,6 +38,7 @@ export interface LanePorts {
   /** The framework rejects requests of a refused connection, and those of a client with too many unanswered requests. */
   readonly connections: Pick<ConnectionLimit, 'isRefused' | 'isFull' | 'countUntilAnswered'>
   readonly metrics: Pick<Metrics, 'request'>
+  readonly arrivals: Pick<ArrivalTimes, 'now'>
 }
 
 type Check = (value: unknown) => { readonly value?: unknown; readonly error?: readonly Problem[] }
@@ -68,6 +70,7 @@ interface Admitted {
   readonly id: string
   readonly limit: NearestLimit
   readonly startedAt: number
+  readonly arrivedAt: number
 }
 
 /** The lanes of all routes that are added after this call. Call it before plugins that replace handlers. */
@@ -161,11 +164,12 @@ function hasBodyOf({ headers }: IncomingMessage, bodyLimit: number): boolean {
 /** Null for a request that is left to the framework, and is not counted. */
 function admit(
   lanes: Lanes,
-  { limits, authenticate, addressOf, nextId, connections }: LanePorts,
+  { limits, authenticate, addressOf, nextId, connections, arrivals }: LanePorts,
   request: IncomingMessage,
   response: ServerResponse,
 ): Admitted | null {
   const startedAt = performance.now()
+  const arrivedAt = arrivals.now()
   const found = isPlain(request) && !connections.isRefused(request) ? lanes.find(request.url as string) : null
   if (found === null || found.lane.headers === null || !hasBodyOf(request, found.lane.bodyLimit)) return null
   const { lane, params } = found
@@ -176,7 +180,8 @@ function admit(
   const limit = limits.count(lane.bucket, { ip, caller })
   if (limit === null) return null
   connections.countUntilAnswered(request, response, ip)
-  return { lane, request, response, params, caller, ip, id: nextId(), limit, startedAt }
+  const id = nextId()
+  return { lane, request, response, params, caller, ip, id, limit, startedAt, arrivedAt }
 }
 
 /** A body that does not arrive has no answer: the server ends its connection. */
@@ -226,14 +231,14 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
   }
 
   async function answerOf(admitted: Admitted, text: string): Promise<LaneAnswer> {
-    const { lane, caller, params, id } = admitted
+    const { lane, caller, params, id, arrivedAt } = admitted
     let isCommandRead = false
     let cost = 0
     try {
       const body = bodyOf(lane, text)
       isCommandRead = true
       cost = lane.route.config.costOfItems?.(body as never) ?? 0
-      const handled = { caller, params, body } as unknown as FastifyRequest
+      const handled = { caller, params, body, arrivedAt } as unknown as FastifyRequest
       const answer = await lane.handle(handled)
       const json = typeof answer === 'string' ? answer : JSON.stringify(answer)
       return {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from '@fastify/websocket'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
+import type { ArrivalTimes } from '../arrival-times.ts'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import { checkTimeout } from '../cancel-switch/cancel-switch.ts'
@@ -39,6 +40,7 @@ export interface ConnectionPorts {
   readonly authenticate: Authenticate
   readonly switches: ConnectionSwitches
   readonly clock: Clock
+  readonly arrivals: Pick<ArrivalTimes, 'receive'>
   readonly metrics: LiveMetrics
   readonly logger: Logger
   readonly limits: SessionLimits & { readonly subscriptions: number; readonly messagesOfAddress: number }
@@ -170,7 +172,7 @@ export class Connection implements Reader {
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
     if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
-    else if (!('error' in parsed)) void this.#run(parsed)
+    else if (!('error' in parsed)) void this.#ports.arrivals.receive(() => this.#run(parsed))
     else if (this.#session.countMalformed()) this.close('malformed')
     else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }
@@ -217,9 +219,8 @@ export class Connection implements Reader {
         return this.#inTurn('topics', async () => this.#unsubscribe(message))
       case 'cancel_on_disconnect':
         return this.#guard(message)
-      default: {
+      default:
         return this.#command(message)
-      }
     }
   }
 

@@ -44,13 +44,18 @@ export const orderByClientId = (
     .where('order_id', '=', sql<string>`(${labelledOrder('order_id', userId, clientOrderId)})`)
     .executeTakeFirst()
 
+/** A label is free again once its order has ended. Only a fork can revive an order whose label a later order has. */
+const LATEST_LABELLED = 20
+
 /** A column of the account's order with the label: of a live one if there is any, else of the last one accepted. */
-export const labelledOrder = (column: 'order_id' | 'hash', userId: number, clientOrderId: string) => {
-  const labelled = sql`select ${sql.ref(column)} from orders where user_id = ${userId} and client_order_id = ${clientOrderId}`
-  return sql<string | null>`select coalesce(
-    (${labelled} and ended_at is null order by accepted_at desc limit 1), (${labelled} order by accepted_at desc limit 1)
-  )`
-}
+export const labelledOrder = (column: 'order_id' | 'hash', userId: number, clientOrderId: string) =>
+  sql<string | null>`
+    select ${sql.ref(column)} from (
+      select * from orders where user_id = ${userId} and client_order_id = ${clientOrderId}
+      order by accepted_at desc limit ${LATEST_LABELLED}
+    ) latest
+    order by ended_at is not null, accepted_at desc limit 1
+  `
 
 /** The range is of the time of acceptance. */
 export interface OrderFilter extends Page, TimeRange {

@@ -158,13 +158,12 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark, scope: ReadSc
 async function missingMarket(tx: Tx, seq: number, projections: readonly string[]): Promise<Missing | null> {
   const { rows } = await sql<Missing>`
     select s.shard, s.epoch, named.value::bigint as seq, needed.projection, false as is_filling
-    from journal j
-    cross join lateral json_each_text(j.row -> 'shards') named
+    from spanned_commands c
+    cross join lateral json_each_text(c.shards) named
     join shards s on s.shard = named.key
     cross join unnest(${projections}::text[]) needed (projection)
     left join read.places p on p.shard = s.shard and p.epoch = s.epoch and p.projection = needed.projection
-    where j.shard = ${ACCOUNTS_SHARD} and j.seq = ${seq} and j.row ->> 'kind' = 'command_spanned'
-      and coalesce(p.seq, -1) < named.value::bigint
+    where c.seq = ${seq} and coalesce(p.seq, -1) < named.value::bigint
     order by s.shard limit 1
   `.execute(tx)
   return rows[0] ?? null

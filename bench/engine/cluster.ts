@@ -18,6 +18,7 @@ import { ROLES, type Role } from '../../keeper/engine/link/messages.ts'
 import { createLogins } from '../../stack/database-logins.ts'
 import { freePort } from '../../stack/ports.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
+import { sealGroups } from '../../test/support/rows/journal.ts'
 import { listMarket } from '../../test/support/rows/markets.ts'
 import { type StateTerms, storeState } from './state.ts'
 
@@ -57,10 +58,11 @@ export class Cluster {
     const db = createDb(createPool({ url: postgres.url, connections: 1, name: 'bench' }))
     await migrate(db)
     for (const { spec } of terms.markets) await listMarket(db, spec)
+    await sealGroups(db)
     await db.destroy()
     const logins = await createLogins(postgres.url)
     const cluster = new Cluster(dir, postgres, logins.engine, keysFile)
-    await storeState(cluster.db, cluster.pool, terms)
+    await storeState(cluster.pool, terms)
     return cluster
   }
 

@@ -1,6 +1,5 @@
 /** A state with many accounts and resting orders: built in memory, stored as a checkpoint, and followed by a tail of groups. */
 import type pg from 'pg'
-import type { Db } from '../../db/client.ts'
 import { appendGroup, readGroups, writeTables } from '../../db/engine-journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
@@ -8,7 +7,6 @@ import { createState } from '../../domain/exchange/state.ts'
 import { ACCOUNTS_SHARD, type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import type { Address, OrderHash } from '../../domain/units.ts'
 import { writeCheckpoint } from '../../keeper/engine/checkpoints.ts'
-import { storeGenesis } from '../../keeper/engine/genesis.ts'
 import { GROUP_VERSION } from '../../keeper/engine/ports.ts'
 import { insertAccounts } from '../../test/support/rows/many-accounts.ts'
 import type { BenchMarket } from '../intake/orders.ts'
@@ -136,15 +134,15 @@ class Builder {
 }
 
 /**
- * Stores the state behind the markets' genesis. Group 2 stands for all rows of the checkpoint, which a start never reads; tables of readers get
+ * Stores the state behind the groups that list the markets. One group stands for all rows of the checkpoint, which a start never reads; tables of readers get
  * the accounts alone.
  */
-export async function storeState(db: Db, pool: pg.Pool, terms: StateTerms): Promise<void> {
-  await storeGenesis(db, pool)
+export async function storeState(pool: pg.Pool, terms: StateTerms): Promise<void> {
   const builder = new Builder(terms)
   const { applied } = builder
-  for (const { rows } of await readGroups(pool, 0, 1)) for (const row of rows) applied.apply(row as Entry)
-  const genesis = applied.digest()
+  const listings = await readGroups(pool, 0, terms.markets.length)
+  for (const { rows } of listings) for (const row of rows) applied.apply(row as Entry)
+  const before = applied.digest()
   for (let userId = 1; userId <= terms.accounts; userId++) {
     builder.open(userId)
     builder.forget()
@@ -154,12 +152,14 @@ export async function storeState(db: Db, pool: pg.Pool, terms: StateTerms): Prom
     builder.forget()
   }
   const prepared = { token: 0, version: GROUP_VERSION }
-  await append(pool, { ...prepared, number: 2, rows: [], before: genesis, digest: applied.digest() })
-  if (!(await writeCheckpoint(pool, { applied, number: 2 }, () => true)))
+  const number = listings.length + 1
+  await append(pool, { ...prepared, number, rows: [], before, digest: applied.digest() })
+  if (!(await writeCheckpoint(pool, { applied, number }, () => true)))
     throw new Error('the prepared checkpoint is not complete')
-  await storeTail(pool, builder, terms.tail)
+  await storeTail(pool, builder, { from: number + 1, rows: terms.tail })
   // The prepared groups have no tables: an owner would otherwise write all of them first.
-  await writeTables(await pool.connect(), { token: 0, from: 1, to: await headOf(pool) }, [])
+  const step = { token: 0, from: listings.length, to: await headOf(pool) }
+  await writeTables(await pool.connect(), step, { ends: [], statements: [] })
   await insertAccounts(pool, { count: terms.accounts, free: DEPOSIT, at: AT })
 }
 
@@ -168,9 +168,13 @@ const headOf = async (pool: pg.Pool): Promise<number> =>
   0
 
 /** Each group places orders and cancels those of the group before. */
-async function storeTail(pool: pg.Pool, builder: Builder, rows: number): Promise<void> {
+async function storeTail(
+  pool: pg.Pool,
+  builder: Builder,
+  { from, rows }: { readonly from: number; readonly rows: number },
+): Promise<void> {
   let placed: Entry[] = []
-  for (let number = 3, stored = 0; stored < rows; number++) {
+  for (let number = from, stored = 0; stored < rows; number++) {
     const before = builder.applied.digest()
     const ended = placed.map((entry) => builder.cancel(entry))
     placed = Array.from({ length: TAIL_GROUP / 2 }, () => builder.place())

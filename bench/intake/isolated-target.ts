@@ -16,6 +16,7 @@ import type { Env } from '../../service/environment.ts'
 import { createLogins } from '../../stack/database-logins.ts'
 import { freePort } from '../../stack/ports.ts'
 import { startPostgres } from '../../stack/postgres.ts'
+import { sealGroups } from '../../test/support/rows/journal.ts'
 import { listMarket } from '../../test/support/rows/markets.ts'
 import { fundAccounts, type IsolatedEngine, startIsolatedEngine } from './isolated-engine.ts'
 import { accountOf, type BenchMarket } from './orders.ts'
@@ -88,6 +89,7 @@ async function seed(db: Db): Promise<void> {
     const report = { price: price as Price, observedAt: at, signatures: '0x' } as const
     await publishReports(db, [{ marketId: spec.marketId, feed: 'index', report, readings: [] }])
   }
+  await sealGroups(db)
   await insertProgress(db, { chainId: 6343, hash: '0x' }, 1)
   await recordHead(db, 6343, 0, at)
 }

@@ -3,6 +3,7 @@ import { ANNOUNCE_COMMANDS, runAnnounceCommand } from '../../ops/announce.ts'
 import { BACKUP_COMMANDS, runBackupCommand } from '../../ops/backup.ts'
 import { CALENDAR_COMMANDS, runCalendarCommand } from '../../ops/calendar.ts'
 import { COMMANDS as MARKET_COMMANDS, runMarketCommand } from '../../ops/market.ts'
+import { ORACLE_COMMANDS, runOracleCommand } from '../../ops/oracle.ts'
 import { RELAYER_COMMANDS, runRelayerCommand } from '../../ops/relayer.ts'
 import type { Flags } from '../../service/command-line.ts'
 import { type Command, command } from '../command.ts'
@@ -19,6 +20,7 @@ const TOPICS: Readonly<Record<string, Topic>> = {
   announce: { commands: ANNOUNCE_COMMANDS, run: runAnnounceCommand },
   backup: { commands: BACKUP_COMMANDS, run: runBackupCommand },
   relayer: { commands: RELAYER_COMMANDS, run: runRelayerCommand },
+  oracle: { commands: ORACLE_COMMANDS, run: runOracleCommand },
 }
 
 /** `--stack` is a flag of every command; the operator's commands act on the environment without it. */

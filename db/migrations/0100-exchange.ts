@@ -729,7 +729,7 @@ const ENGINE_FUNCTIONS = `
  * a group or owned the exchange, only the transaction that writes the tables may append to the journal, whatever the role of its connection. The first takeover
  * waits for transactions that have appended before it; transactions that append after it find its token.
  */
-const GUARDS = `
+export const GUARDS = `
   create function refuse_foreign_rows() returns trigger language plpgsql
   security definer set search_path = pg_catalog, public, pg_temp as $$
   declare

@@ -97,12 +97,18 @@ export const domainSeparator = (
  * are views that the next call overwrites.
  */
 export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Array {
+  const preimageOf = personalPreimage()
+  return (digest) => keccak(preimageOf(digest))
+}
+
+/** The bytes whose hash is signed for a digest. The result is a view that the next call overwrites. */
+export function personalPreimage(): (digest: Uint8Array) => Uint8Array {
   const prefix = ascii('\x19Ethereum Signed Message:\n32')
   const personal = new Uint8Array(prefix.length + WORD)
   personal.set(prefix, 0)
   return (digest) => {
     personal.set(digest, prefix.length)
-    return keccak(personal)
+    return personal
   }
 }
 
@@ -182,7 +188,8 @@ const SIGNATURE_BYTES = 66
 const HALF_ORDER = new Uint8Array(WORD)
 writeHex('0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', HALF_ORDER, 0)
 
-function isHighS(rs: Uint8Array): boolean {
+/** `rs`: r and s, concatenated. */
+export function isHighS(rs: Uint8Array): boolean {
   for (let at = 0; at < WORD; at++) {
     const difference = (rs[WORD + at] as number) - (HALF_ORDER[at] as number)
     if (difference !== 0) return difference > 0

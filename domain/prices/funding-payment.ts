@@ -1,4 +1,4 @@
-/** Funding payment of a position's margin. `domain/README.md` states the laws. */
+/** Funding payment of a position's margin. `domain/prices/README.md` states the laws. */
 import type { FundingIndex, Quote, Steps } from '../units.ts'
 
 /**

@@ -21,8 +21,8 @@ export type ReportHasher = (feedId: FeedId, reading: Reading) => Uint8Array
 
 const WORD = 32
 
-/** Creates a report hasher. Everything independent of the report is hashed and laid out once. */
-export function reportHasher({ chainId, oracle }: OracleDomain, keccak: Keccak): ReportHasher {
+/** Creates a function from a report to the bytes whose hash is its digest. Everything independent of the report is hashed and laid out once. */
+export function reportPreimage({ chainId, oracle }: OracleDomain, keccak: Keccak): ReportHasher {
   const struct = new Uint8Array(4 * WORD)
   const view = new DataView(struct.buffer)
   struct.set(keccak(ascii(REPORT_TYPE)), 0)
@@ -34,8 +34,13 @@ export function reportHasher({ chainId, oracle }: OracleDomain, keccak: Keccak):
     writeUint(view, 2 * WORD, price)
     writeUint(view, 3 * WORD, BigInt(observedAt))
     typed.set(keccak(struct), 2 + WORD)
-    return keccak(typed)
+    return typed
   }
+}
+
+export function reportHasher(domain: OracleDomain, keccak: Keccak): ReportHasher {
+  const preimageOf = reportPreimage(domain, keccak)
+  return (feedId, reading) => keccak(preimageOf(feedId, reading))
 }
 
 export const SIGNATURE_BYTES = 65

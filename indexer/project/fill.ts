@@ -97,27 +97,36 @@ export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> 
     if (await complete(db, each)) completed.push(each.name)
   }
   const behind = places.filter(({ is_behind }) => is_behind)
-  // At random, so that several processes share the work, and a projection that fails on one shard delays no other.
+  // At random, so that several processes share the work, and a projection that fails delays no other.
   const next = behind[Math.floor(Math.random() * behind.length)]
-  const rows = next === undefined ? 0 : await projectNext(db, next, of([next])[0] as Projection, options)
+  const shards = behind.filter(({ projection }) => projection === next?.projection).map(({ shard }) => shard)
+  const rows = next === undefined ? 0 : await projectNext(db, shards, of([next])[0] as Projection, options)
   const hasAdvanced = rows > 0 || completed.length > 0
   return { isFilling: places.length > 0, hasAdvanced, emptied: [], completed }
 }
 
-/** Returns the number of rows that it projected. */
+/**
+ * Projects one chunk of the shards together, because their rows are in the same groups. If a row makes it fail, each half is projected on its own, so that the
+ * projection fails on the shard of that row alone. Returns the number of rows that it projected.
+ */
 async function projectNext(
   db: Db,
-  { shard, projection: name }: Unfinished,
+  shards: readonly string[],
   projection: Projection,
   options: FillOptions,
 ): Promise<number> {
   try {
-    const progress = await projectAlone(db, shard, projection, options)
+    const progress = await projectAlone(db, shards, projection, options)
     return progress?.rows ?? 0
   } catch (error) {
     if (options.onPlaceFailed === undefined || !isOfRows(error)) throw error
-    options.onPlaceFailed({ shard, projection: name }, error as Error)
-    return 0
+    if (shards.length === 1) {
+      options.onPlaceFailed({ shard: shards[0] as string, projection: projection.name }, error as Error)
+      return 0
+    }
+    const middle = Math.ceil(shards.length / 2)
+    const first = await projectNext(db, shards.slice(0, middle), projection, options)
+    return first + (await projectNext(db, shards.slice(middle), projection, options))
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import { type JournalEntry, readRows } from '../../db/journal.ts'
+import { isSpanWithin, type JournalEntry, PLACED_ROWS, readRows } from '../../db/journal.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
@@ -68,6 +68,11 @@ export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[
   const chunks: ShardChunk[] = []
   for (const [shard, own] of placesOf) {
     const found = rowsOf.get(shard) ?? []
+    const { head } = own[0] as LockedPlace
+    invariant(
+      found.length > 0 || behindOf(own) >= head,
+      `the journal of ${shard} lacks the rows behind row ${behindOf(own)}`,
+    )
     if (found.length > 0) chunks.push(shardChunk(shard, own, await wholeBatches(tx, own, found, scope)))
   }
   return chunks.sort((a, b) => a.marketId - b.marketId)
@@ -111,15 +116,20 @@ async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
         select shard, size, (${limit}::bigint - sum(size) over smaller + size) / (count(*) over () - row_number() over smaller + 1) as rest
         from first window smaller as (order by size, shard)
       ) shares
+    ), wanted as materialized (
+      select shard, behind, behind + greatest(1, coalesce(share.most, size), front - behind) as until from first cross join share
+    ), source as materialized (
+      select distinct number from wanted cross join lateral (
+        select first_group, last_group from journal_spans s
+        where ${isSpanWithin(sql`wanted.shard`, sql`wanted.behind`, sql`wanted.until`)}
+      ) span cross join lateral generate_series(span.first_group, span.last_group) number
     )
     select null::text as shard, null::bigint as seq,
       json_build_object('isOwner', (select is_owner from owned), 'pending', (select count(*) from pending), 'places', coalesce((select json_agg(place) from place), '[]')) as row
     union all
-    select first.shard, next.seq, next.row
-    from first cross join share cross join lateral (
-      select seq, row from journal where shard = first.shard and seq > first.behind order by seq
-      limit greatest(1, coalesce(share.most, first.size), first.front - first.behind)
-    ) next
+    select placed.shard, placed.seq, placed.row
+    from source join engine_groups g using (number) cross join lateral ${PLACED_ROWS}
+    join wanted on wanted.shard = placed.shard and placed.seq > wanted.behind and placed.seq <= wanted.until
     order by shard nulls first, seq
   `.execute(tx)
   const [locked, ...journal] = rows as [First, ...LockedRows['rows']]

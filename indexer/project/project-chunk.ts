@@ -65,15 +65,15 @@ export function projectChunk(
   return project(db, { shards, limit, known: versionsOf(projections), isSole, except }, options)
 }
 
-/** Projects the shard's next rows into one projection. Null if another projector has locked its place. */
+/** Projects the next rows of the shards into one projection. Null if another projector has locked its places. */
 export function projectAlone(
   db: Db,
-  shard: string,
+  shards: readonly string[],
   projection: Projection,
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
   const { limit } = options
-  const scope = { shards: [shard], limit, known: versionsOf([projection]), isAlone: true }
+  const scope = { shards, limit, known: versionsOf([projection]), isAlone: true }
   return project(db, scope, { ...options, projections: [projection] })
 }
 

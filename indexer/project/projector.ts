@@ -186,7 +186,7 @@ export class Projector {
     const projection = this.#projections().find(({ name }) => name === place.projection)
     if (projection === undefined) return
     try {
-      const progress = await projectAlone(this.#ports.db, place.shard, projection, this.#options)
+      const progress = await projectAlone(this.#ports.db, [place.shard], projection, this.#options)
       if (progress === null) return
       if (this.#stopped.resume(place)) this.#due.add(place.shard)
     } catch (error) {

@@ -1,9 +1,10 @@
-/** The chain over JSON-RPC: signs calls, sends transactions, reads receipts. Private keys stay in this file. */
-import { getBytes, Interface, Transaction } from 'ethers'
+/** The chain over JSON-RPC: signs calls, sends transactions, reads receipts. */
+import { Interface, Transaction } from 'ethers'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
-import { addressOfKey, signTransaction } from '../../service/transaction-bytes.ts'
+import type { KeySource } from '../../service/keys/key-source.ts'
+import { signTransaction } from '../../service/transaction-bytes.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
 import { Forwarder__factory } from '../../typechain-types/factories/Forwarder__factory.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
@@ -304,15 +305,19 @@ export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: C
   }
 }
 
-export function createSigner(chainId: number, privateKey: string): Signer {
-  const key = getBytes(privateKey)
+export function createSigner(chainId: number, key: KeySource): Signer {
   return {
-    address: addressOfKey(key) as Address,
-    sign: async (call: Call, nonce: number, fee: Fee) =>
-      signTransaction({ ...call, ...fee, chainId, nonce }, key),
-    async replace(raw, fee) {
+    address: key.address,
+    place: key.place,
+    ready: () => key.ready(),
+    sign: (call: Call, nonce: number, fee: Fee) =>
+      signTransaction({ ...call, ...fee, chainId, nonce }, key.sign),
+    replace(raw, fee) {
       const { nonce, to, data, value, gasLimit } = Transaction.from(raw)
-      return signTransaction({ chainId, nonce, to: to as string, data, value, gas: gasLimit, ...fee }, key)
+      return signTransaction(
+        { chainId, nonce, to: to as string, data, value, gas: gasLimit, ...fee },
+        key.sign,
+      )
     },
     feeOf(raw) {
       const { maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw)

@@ -8,7 +8,7 @@ import type { ReportSigner } from '../ports.ts'
 export const createLocalSigner = (name: string, key: ReportKey): ReportSigner => ({
   name,
   address: key.address,
-  sign: async (requests) => key.sign(requests),
+  sign: (requests) => key.sign(requests),
 })
 
 export interface RemoteSignerOptions {

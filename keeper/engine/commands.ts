@@ -112,10 +112,11 @@ export interface Finalize extends FinalizeCommand {
 
 /**
  * Changes nothing. Its answer follows the replies to all commands that the member received before, and the tables of readers contain what
- * they have changed.
+ * they have changed. Commands with one of the keys `fences` that an api had received before are not executed afterwards.
  */
 export interface Barrier {
   readonly kind: 'barrier'
+  readonly fences: readonly string[]
 }
 
 /** The answer to each kind of command. */

@@ -58,7 +58,10 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
   const restored = (await isAwaited()) ? { isAwaited, noteDone: () => noteCaughtUp(db) } : null
   const core = startCore({ config, logger, metrics, clock, pool, restored }, recovered)
   const { member } = core
-  const port = createEnginePort({ ...core, submit: member.submit, now: clock.now })
+  const port = createEnginePort({ ...core, ...clock, submit: member.submit })
+  core.onOwner(() => {
+    if (core.isOwner()) port.owns()
+  })
   const links = await listen(config.listen, {
     ...port,
     identity,

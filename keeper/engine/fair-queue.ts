@@ -1,6 +1,6 @@
 /**
  * Waiting commands by class. Each class has a share of the thread: the class whose used time, divided by its share, is
- * least is next. Within a class accounts take turns, and commands of one account keep their order.
+ * least is next. Within a class accounts take turns. Commands of one account keep their order, also across classes.
  */
 
 export const COMMAND_CLASSES = ['chain', 'auction', 'cancel', 'placement'] as const
@@ -40,79 +40,96 @@ export interface FairQueue<Item extends Queued> {
 /** Weight of the newest measurement in the smoothed cost of a class. */
 const SMOOTHING = 0.05
 
-class ClassQueue<Item extends Queued> {
+/** An account, or the class for commands of no account. */
+type Line = number | CommandClass
+
+class ClassQueue {
   /** Used milliseconds divided by the share. */
   used = 0
+  /** Waiting commands of the class. */
   size = 0
   /** Smoothed milliseconds per item. */
   cost = 0
-  /** Insertion order is the order of turns. */
-  readonly #accounts = new Map<number | null, Item[]>()
-
-  add(item: Item, isFirst: boolean): void {
-    const own = this.#accounts.get(item.account)
-    if (own === undefined) this.#accounts.set(item.account, [item])
-    else if (isFirst) own.unshift(item)
-    else own.push(item)
-    this.size += 1
-  }
-
-  has(account: number | null): boolean {
-    return this.#accounts.has(account)
-  }
-
-  take(): Item | null {
-    for (const [account, items] of this.#accounts) {
-      this.#accounts.delete(account)
-      const item = items.shift() as Item
-      if (items.length > 0) this.#accounts.set(account, items)
-      this.size -= 1
-      return item
-    }
-    return null
-  }
+  /** Lines whose first command has the class; insertion order is the order of turns. */
+  readonly ready = new Set<Line>()
 }
 
 export function createFairQueue<Item extends Queued>(): FairQueue<Item> {
-  const queues = new Map<CommandClass, ClassQueue<Item>>(
-    COMMAND_CLASSES.map((name) => [name, new ClassQueue()]),
-  )
-  const queueOf = (name: CommandClass): ClassQueue<Item> => queues.get(name) as ClassQueue<Item>
-
-  /** A cancel behind a placement of its account waits with it: decided first, it would miss that placement's order. */
-  const queueFor = ({ class: own, account }: Item): ClassQueue<Item> => {
-    const isBehind = own === 'cancel' && account !== null && queueOf('placement').has(account)
-    return queueOf(isBehind ? 'placement' : own)
-  }
+  const queues = new Map<CommandClass, ClassQueue>(COMMAND_CLASSES.map((name) => [name, new ClassQueue()]))
+  const queueOf = (name: CommandClass): ClassQueue => queues.get(name) as ClassQueue
+  /**
+   * Commands by line, in the order of their arrival. Only the first one of a line waits in its class: a cancel that is decided before a placement of
+   * its account would miss that placement's order, and a placement before a cancel of all orders would be cancelled by it.
+   */
+  const lines = new Map<Line, Item[]>()
+  const lineOf = ({ account, class: own }: Item): Line => account ?? own
 
   /** A class that begins to wait has no claim to time at which it had nothing to do. */
-  function forgetIdleTime(queue: ClassQueue<Item>): void {
-    if (queue.size > 0) return
-    const waiting = [...queues.values()].filter(({ size }) => size > 0)
+  function forgetIdleTime(queue: ClassQueue): void {
+    if (queue.ready.size > 0) return
+    const waiting = [...queues.values()].filter(({ ready }) => ready.size > 0)
     if (waiting.length > 0) queue.used = Math.max(queue.used, Math.min(...waiting.map(({ used }) => used)))
   }
 
-  function add(item: Item, isFirst: boolean): void {
-    const queue = queueFor(item)
+  function makeReady(line: Line, first: Item): void {
+    const queue = queueOf(first.class)
     forgetIdleTime(queue)
-    queue.add(item, isFirst)
+    queue.ready.add(line)
+  }
+
+  function add(item: Item, isFirst: boolean): void {
+    const line = lineOf(item)
+    const items = lines.get(line)
+    if (items === undefined) {
+      lines.set(line, [item])
+      makeReady(line, item)
+    } else if (isFirst) {
+      const [former] = items as [Item]
+      items.unshift(item)
+      if (former.class !== item.class) {
+        queueOf(former.class).ready.delete(line)
+        makeReady(line, item)
+      }
+    } else items.push(item)
+    queueOf(item.class).size += 1
+  }
+
+  /** Milliseconds until the item is decided: behind its own class, and behind the class for which its line waits. */
+  function waitOf(item: Item): number {
+    const [first = item] = lines.get(lineOf(item)) ?? []
+    const waits = [item, first].map(({ class: own }) => queueOf(own).size * queueOf(own).cost)
+    return Math.max(...waits) / SHARES[item.class]
+  }
+
+  function nextQueue(): ClassQueue | null {
+    let next: ClassQueue | null = null
+    for (const queue of queues.values()) {
+      if (queue.ready.size > 0 && (next === null || queue.used < next.used)) next = queue
+    }
+    return next
   }
 
   return {
     push(item, now) {
-      const queue = queueFor(item)
-      const wait = (queue.size * queue.cost) / SHARES[item.class]
-      if (!UNBOUNDED.has(item.class) && now + wait > item.deadline) return false
+      if (!UNBOUNDED.has(item.class) && now + waitOf(item) > item.deadline) return false
       add(item, false)
       return true
     },
     pushFront: (item) => add(item, true),
     take() {
-      let next: ClassQueue<Item> | null = null
-      for (const queue of queues.values()) {
-        if (queue.size > 0 && (next === null || queue.used < next.used)) next = queue
-      }
-      return next === null ? null : next.take()
+      const queue = nextQueue()
+      if (queue === null) return null
+      const line = queue.ready.values().next().value as Line
+      const items = lines.get(line) as Item[]
+      const item = items.shift() as Item
+      queue.ready.delete(line)
+      queue.size -= 1
+      const [following] = items
+      if (following === undefined) lines.delete(line)
+      // The class has waited all the time.
+      else if (following.class === item.class) queue.ready.add(line)
+      else makeReady(line, following)
+      return item
     },
     charge(name, ms) {
       const queue = queueOf(name)

@@ -5,6 +5,7 @@
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { IF_FILLED, MAX_ITEMS } from '../../domain/exchange/decide/orders/command.ts'
+import { MAX_KEY_LENGTH } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { MarketKind } from '../../domain/market/market.ts'
 import { MAX_BRACKET } from '../../domain/orders/brackets.ts'
 import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
@@ -17,6 +18,8 @@ const exact = <Fields extends Record<string, TSchema>>(fields: Fields) =>
   Type.Object(fields, { additionalProperties: false })
 const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()])
 const oneOf = (words: readonly string[]) => Type.Union(words.map((word) => Type.Literal(word)))
+/** Keys of one barrier. */
+const MAX_FENCES = 10_000
 const text = (maxLength: number) => Type.String({ maxLength })
 const hex = (bytes: number) => Type.String({ pattern: `^0x[0-9a-f]{${2 * bytes}}$` })
 
@@ -154,7 +157,7 @@ const SCHEMAS = {
   end_connections: kind('end_connections', {
     connections: Type.Array(text(100), { maxItems: 10_000 }),
   }),
-  barrier: kind('barrier', {}),
+  barrier: kind('barrier', { fences: Type.Array(text(MAX_KEY_LENGTH), { maxItems: MAX_FENCES }) }),
   accept_relay: kind('accept_relay', {
     userId,
     operationId: text(100),

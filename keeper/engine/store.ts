@@ -10,10 +10,12 @@ import {
   readWrittenGroups,
   releaseLease,
   renewLease,
+  type TableContent,
   takeLease,
   writeAround,
   writeTables,
 } from '../../db/engine-journal.ts'
+import { shardEnds } from '../../db/journal.ts'
 import { announce, type Notice } from '../../db/notifications.ts'
 import type { Statement } from '../../db/round-trip.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
@@ -114,7 +116,7 @@ export function createTables(
       logger.warn({ err }, 'announcing written rows failed; readers find them by polling'),
     )
 
-  const writeOf = (statements: readonly Statement[], notices: readonly Notice[]): TableWrite => {
+  const writeOf = (content: TableContent, notices: readonly Notice[]): TableWrite => {
     let isRefused = false
     let isTried = false
     const refused = new RefusedRows()
@@ -123,8 +125,8 @@ export function createTables(
         const client = await connect(pool)
         try {
           const isWritten = await (isRefused
-            ? writeAround(client, step, statements, refused, leftOut)
-            : writeTables(client, step, statements))
+            ? writeAround(client, step, content, refused, leftOut)
+            : writeTables(client, step, content))
           // If an earlier attempt has written them, this one finds other groups in the tables.
           if (isWritten || isTried) notify(notices)
           return isWritten
@@ -145,7 +147,8 @@ export function createTables(
     begin() {
       begun = createTableWriter(state)
     },
-    collect: (rows) => writeOf(writer().collect(rows), noticesOf(rows)),
+    collect: (rows) =>
+      writeOf({ ends: shardEnds(rows), statements: writer().collect(rows) }, noticesOf(rows)),
     giveBack: () => writer().giveBack(),
     isAwaited: (rows) => rows.some(({ row }) => row.kind === 'batch_cleared'),
   }

@@ -27,19 +27,24 @@ export function keyedJob(
   let lookedAt = Number.NEGATIVE_INFINITY
 
   async function begin(fence: Fence, relayer: Relayer): Promise<void> {
-    if (current?.relayer.lane.relayer !== relayer.lane.relayer) current = { relayer, job: make(relayer) }
+    if (current?.relayer.signer !== relayer.signer) current = { relayer, job: make(relayer) }
     await current.job.start?.(fence)
   }
 
-  /** The lane's other key if it has changed. A key that cannot be read changes nothing: the lane goes on with its present one. */
+  /**
+   * The lane's other key, or the same key in another place, if that has changed and can sign. Otherwise nothing changes: the lane continues with
+   * its present one.
+   */
   async function changedKey(): Promise<Relayer | null> {
     if (elapsed(clock, lookedAt) < keyPollMs) return null
     lookedAt = clock.now()
     try {
       const relayer = await keyring.present(name)
-      return relayer.lane.relayer === current?.relayer.lane.relayer ? null : relayer
+      if (relayer.signer === current?.relayer.signer) return null
+      await relayer.signer.ready()
+      return relayer
     } catch (err) {
-      logger.error({ lane: name, err }, 'reading the relayer key failed; the lane keeps its present one')
+      logger.error({ lane: name, err }, 'the relayer key cannot be used; the lane keeps its present one')
       return null
     }
   }
@@ -48,7 +53,8 @@ export function keyedJob(
     const changed = await changedKey()
     if (changed !== null) {
       const from = current?.relayer.lane.relayer
-      logger.warn({ lane: name, from, to: changed.lane.relayer }, 'relayer key of the lane changed')
+      const { relayer: to } = changed.lane
+      logger.warn({ lane: name, from, to, key: changed.signer.place }, 'relayer key of the lane changed')
       await current?.job.finish?.(fence)
       await begin(fence, changed)
     }

@@ -1,6 +1,7 @@
-/** The relayer key of each lane. The private keys come from the environment; an operator may choose among them while the keeper runs. */
+/** The relayer key of each lane. The keys come from the environment; an operator may choose among them while the keeper runs. */
 
 import type { Address } from '../../domain/units.ts'
+import type { KeySource } from '../../service/keys/key-source.ts'
 import type { Signer } from '../ports.ts'
 import type { RelayerLane } from './ports.ts'
 
@@ -11,10 +12,10 @@ export interface Relayer {
 }
 
 export interface KeyringPorts {
-  /** Private keys by lane, the present key first. Read again on each call, so that a key can be added while the keeper runs. */
-  readonly relayerKeys: () => ReadonlyMap<string, readonly string[]>
+  /** Keys by lane, the present key first. Read again on each call, so that a key can be added while the keeper runs. */
+  readonly relayerKeys: () => ReadonlyMap<string, readonly KeySource[]>
   readonly chainId: number
-  readonly createSigner: (chainId: number, key: string) => Signer
+  readonly createSigner: (chainId: number, key: KeySource) => Signer
   /** The address that an operator has chosen for the lane; null if none. */
   readonly chosen: (lane: string) => Promise<Address | null>
 }
@@ -32,15 +33,15 @@ export interface Keyring {
 
 export function createKeyring({ relayerKeys, chainId, createSigner, chosen }: KeyringPorts): Keyring {
   const lanes = new Set<string>()
-  const signers = new Map<string, Signer>()
+  const signers = new Map<KeySource, Signer>()
 
-  function signerOf(key: string): Signer {
+  function signerOf(key: KeySource): Signer {
     const known = signers.get(key) ?? createSigner(chainId, key)
     signers.set(key, known)
     return known
   }
 
-  function keysOf(lane: string): readonly string[] {
+  function keysOf(lane: string): readonly KeySource[] {
     const keys = relayerKeys().get(lane)
     if (keys === undefined)
       throw new Error(`no relayer key for lane ${lane}: add it to RELAYER_KEYS_FILE or RELAYER_KEYS`)

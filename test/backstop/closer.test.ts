@@ -1,8 +1,9 @@
 /** One turn of the backstop's process against answers of the exchange that a test sets; `test/e2e/backstop.test.ts` has the real ones. */
 import { expect } from 'chai'
-import { id } from 'ethers'
+import { getBytes, id } from 'ethers'
 import { beforeEach, describe, it } from 'mocha'
 import { closePositions } from '../../backstop/closer.ts'
+import { orderSignerOf } from '../../backstop/compose.ts'
 import { readConfig } from '../../backstop/config.ts'
 import { Client } from '../../client/client.ts'
 import { sessionSigner } from '../../client/signers/session-key-signer.ts'
@@ -162,6 +163,14 @@ describe('the environment of the backstop', () => {
     const { rules, intervalMs, account } = readConfig(env())
     expect(rules).to.deep.equal({ share: 100_000, depthShare: 250_000, bound: 5_000 })
     expect([intervalMs, account]).to.deep.equal([5_000, ACCOUNT])
+  })
+
+  it('when its session key signs an order, the signature is that of the client with this key', async () => {
+    const { sessionKey } = readConfig(env())
+    const digest = getBytes(id('digest'))
+    expect(await orderSignerOf(sessionKey).signDigest(digest)).to.equal(
+      sessionSigner(id('session key')).signDigest(digest),
+    )
   })
 
   it('when a variable is missing or invalid, the error names it and never the key', () => {

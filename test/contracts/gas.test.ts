@@ -1,19 +1,18 @@
 /**
  * Gas per settled order and per owner call must stay within 1 % of test/contracts/gas.json, in the receipt and as 4326 and
  * 6343 charge it. To record a decrease or an intended increase, run with UPDATE_GAS=1, which also writes the tables of
- * contracts/README.md, and commit the files.
+ * docs/audit/gas.md, and commit the files.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
-import { getBytes } from 'ethers'
 import hre, { artifacts } from 'hardhat'
 import { gasTable } from './support/gas.ts'
 import { GAS_BUDGETS } from './support/gas-budgets.ts'
 import { chargedGas, type Gas, type GasTable } from './support/gas-charge.ts'
-import { byteReport, type ExampleField, gasReport } from './support/gas-report.ts'
+import { gasReport } from './support/gas-report.ts'
 
 const file = new URL('gas.json', import.meta.url)
-const README = 'contracts/README.md'
+const PAGE = 'docs/audit/gas.md'
 const SIZE_LIMIT = 24_576
 
 /** Absolute tolerance in gas: differences of two batches are small and vary with the zero bytes of addresses and signatures. */
@@ -27,37 +26,22 @@ const hasGrown = (now: Gas, golden: Gas | undefined): boolean =>
 
 const recorded = (): GasTable => JSON.parse(readFileSync(file, 'utf8')) as GasTable
 
-// ---------------------------------------------------------------------- tables of the README
+// ---------------------------------------------------------------------- tables of the page
 
 /** Text between `<!-- name -->` and the next `<!-- end -->`. */
 const block = (name: string): RegExp => new RegExp(`(<!-- ${name} -->\n)[\\s\\S]*?(\n<!-- end -->)`)
 
 function blockOf(name: string): string[] {
-  const found = block(name).exec(readFileSync(README, 'utf8'))
-  if (found === null) throw new Error(`${README} has no block "${name}"`)
+  const found = block(name).exec(readFileSync(PAGE, 'utf8'))
+  if (found === null) throw new Error(`${PAGE} has no block "${name}"`)
   return found[0].split('\n').slice(1, -1)
 }
 
 function writeBlock(name: string, lines: readonly string[]): void {
-  const text = readFileSync(README, 'utf8')
+  const text = readFileSync(PAGE, 'utf8')
   writeFileSync(
-    README,
+    PAGE,
     text.replace(block(name), (_, from, to) => `${from}${lines.join('\n')}${to}`),
-  )
-}
-
-/** The records of the README's example part, field by field. */
-function exampleRecords(): ExampleField[][] {
-  const text = readFileSync(README, 'utf8')
-  const records = text
-    .slice(text.indexOf('--- record 1'), text.indexOf('--- proof'))
-    .split('--- record')
-    .slice(1)
-  return records.map((record) =>
-    [...record.matchAll(/^ *\d+ {2}([0-9a-f]+) +(\S.*)$/gm)].map(([, hex = '', text = '']) => ({
-      name: nameOf(text),
-      bytes: getBytes(`0x${hex}`),
-    })),
   )
 }
 
@@ -67,13 +51,6 @@ function record(table: GasTable): void {
   )
   writeFileSync(file, `{\n${rows.join(',\n')}\n}\n`)
   writeBlock('gas', gasReport(table))
-  writeBlock('bytes', byteReport(exampleRecords()))
-}
-
-const nameOf = (text: string): string => {
-  if (text.startsWith('leverage')) return 'leverage, flags'
-  if (text.startsWith('slot')) return 'slot, taker, v, forced, presence'
-  return text.replace(/:.*/, '')
 }
 
 describe('gas', () => {
@@ -91,9 +68,8 @@ describe('gas', () => {
     expect(grown).to.deep.equal([])
   }).timeout(180_000)
 
-  it('when the README lists gas, its tables are those of the recorded figures and of the example part', () => {
+  it('when the page lists gas, its tables are those of the recorded figures', () => {
     expect(blockOf('gas')).to.deep.equal(gasReport(recorded()))
-    expect(blockOf('bytes')).to.deep.equal(byteReport(exampleRecords()))
   })
 
   for (const [name, budget] of Object.entries(GAS_BUDGETS))

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { breakingChanges, breakingMessageChanges } from './breaking-changes.ts'
+import { changeList } from './change-list.ts'
 import { textOf } from './documents.ts'
 import type { Json, Node } from './schema-changes.ts'
 
@@ -256,5 +257,32 @@ describe('breaking changes of a description', () => {
       expect(changes(document, document)).to.deep.equal([])
       expect(`${textOf(document)}\n`).to.equal(text)
     }
+  })
+
+  it('when changes of a field concern several operations and statuses, the list has the field once', () => {
+    const change = 'details.outcome: can now be "not_read"'
+    expect(
+      changeList([
+        `POST /v0/orders 400 (allOf 1).${change}`,
+        `POST /v0/orders 409 (allOf 1).${change}`,
+        `POST /v0/orders/cancel/by-hash/{order_hash} 400 (allOf 1).${change}`,
+        'GET /v0/orders/{order_id} 200.status: can now be "A"',
+        'GET /v0/orders/{order_id} 200.status: can now be "B"',
+        'GET /v0/orders query limit: is now required',
+        'DELETE /v0/orders: the operation is removed',
+        'tradesUpdate.data.fills: the field is removed',
+      ]),
+    ).to.equal(
+      `- \`outcome: can now be "not_read"\`
+  - \`POST /v0/orders 400,409\`
+  - \`POST /v0/orders/cancel/by-hash/{order_hash} 400\`
+- \`status: can now be "A", can now be "B"\`
+  - \`GET /v0/orders/{order_id} 200\`
+- \`query limit: is now required\`
+  - \`GET /v0/orders\`
+- \`the operation is removed\`
+  - \`DELETE /v0/orders\`
+- \`tradesUpdate.data.fills: the field is removed\``,
+    )
   })
 })

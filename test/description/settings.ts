@@ -16,15 +16,16 @@ export interface ProcessSettings {
 }
 
 const ENGINE_CLIENT = 'keeper/engine/link/access.ts'
+const KEYS = 'service/keys/key-settings.ts'
 
 /** The files that read the variables of each process. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
   api: ['api/config.ts', 'api/page/config.ts', ENGINE_CLIENT],
   engine: ['keeper/engine/config.ts'],
-  keeper: ['keeper/config.ts', ENGINE_CLIENT],
+  keeper: ['keeper/config.ts', 'keeper/key-config.ts', KEYS, ENGINE_CLIENT],
   indexer: ['indexer/config.ts', ENGINE_CLIENT],
-  'oracle signer': ['signer/config.ts'],
-  backstop: ['backstop/config.ts'],
+  'oracle signer': ['signer/config.ts', KEYS],
+  backstop: ['backstop/config.ts', KEYS],
 }
 
 /** Values that each reader of `service/environment.ts` accepts. */

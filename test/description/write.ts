@@ -6,6 +6,7 @@ import { repositoryCommands } from '../../cli/repository/table.ts'
 import { COMMANDS } from '../../cli/table.ts'
 import { argumentsOf, text } from '../../service/command-line.ts'
 import { startExchange } from '../api/support/exchange-fixture.ts'
+import { changeList } from './change-list.ts'
 import { compareWithCommitted } from './documents.ts'
 import { metricsText } from './metrics.ts'
 import { settingsText } from './settings.ts'
@@ -38,8 +39,7 @@ if (breaking.length > 0 && reason === undefined) {
   }
   if (breaking.length > 0) {
     const day = new Date().toISOString().slice(0, 'yyyy-mm-dd'.length)
-    const list = breaking.map((change) => `- \`${change}\``).join('\n')
-    appendFileSync(CHANGES, `\n## ${day}\n\n${reason}\n\n${list}\n`)
+    appendFileSync(CHANGES, `\n## ${day}\n\n${reason}\n\n${changeList(breaking)}\n`)
   }
   // The types of the Python client; its tests compare them too.
   const { status } = spawnSync('python3', ['python/generate.py'], { stdio: 'inherit' })

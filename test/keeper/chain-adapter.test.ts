@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { Interface, Transaction } from 'ethers'
+import { Interface, Transaction, Wallet } from 'ethers'
 import { after, describe, it } from 'mocha'
 import type { Address } from '../../domain/units.ts'
 import { createSigner, culpritOf } from '../../keeper/adapters/chain.ts'
-import { readConfig } from '../../keeper/config.ts'
+import { type Config, readConfig } from '../../keeper/config.ts'
 import { ConfigError } from '../../service/environment.ts'
+import { plainKey } from '../../service/keys/key-source.ts'
 import { IIsolatedTrader__factory } from '../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { IMarginBank__factory } from '../../typechain-types/factories/interfaces/IMarginBank__factory.ts'
 import { adjustKey, laneKey } from './support/chain-fixture.ts'
@@ -36,7 +37,7 @@ describe('culpritOf', () => {
 })
 
 describe('createSigner', () => {
-  const signer = createSigner(6343, laneKey)
+  const signer = createSigner(6343, plainKey(laneKey))
   const call = { to: MAKER as Address, data: '0x1234' as const, value: 5n, gas: 21_000n }
 
   it('when it signs a call, the transaction contains exactly that call, nonce and chain', async () => {
@@ -56,6 +57,10 @@ describe('createSigner', () => {
       expect(now?.[field]).to.equal(old?.[field])
   })
 })
+
+const addressOf = (key: string): string => new Wallet(key).address.toLowerCase()
+const addressesOf = ({ relayerKeys }: Config): ReadonlyMap<string, readonly string[]> =>
+  new Map([...relayerKeys()].map(([lane, keys]) => [lane, keys.map(({ address }) => address)]))
 
 describe('readConfig', () => {
   const folder = mkdtempSync(join(tmpdir(), 'keeper-config-'))
@@ -77,12 +82,12 @@ describe('readConfig', () => {
   it('when the required variables are set, it fills in defaults for the rest', () => {
     const config = readConfig(env)
     expect(config).to.deep.include({ chainId: 6343, pollMs: 50, redisUrl: null, killAt: null })
-    expect([...config.relayerKeys()]).to.deep.equal([['m1', [laneKey]]])
+    expect([...addressesOf(config)]).to.deep.equal([['m1', [addressOf(laneKey)]]])
   })
 
   it('when a lane has a list of keys, it keeps their order', () => {
     const config = readConfig({ ...env, RELAYER_KEYS: JSON.stringify({ m1: [adjustKey, laneKey] }) })
-    expect(config.relayerKeys().get('m1')).to.deep.equal([adjustKey, laneKey])
+    expect(addressesOf(config).get('m1')).to.deep.equal([addressOf(adjustKey), addressOf(laneKey)])
   })
 
   for (const [name, changes] of [

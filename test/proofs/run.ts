@@ -1,5 +1,5 @@
 /**
- * `npm run prove`: proves the properties of test/proofs/*.sol with solc's model checker, and writes docs/proofs.md. Needs the solvers z3 and
+ * `npm run prove`: proves the properties of test/proofs/*.sol with solc's model checker, and writes docs/audit/proofs.md. Needs the solvers z3 and
  * cvc5 (`apt-get install z3 cvc5`). Arguments select properties by a part of contract or name; then no report is written.
  */
 import { writeFileSync } from 'node:fs'
@@ -36,5 +36,5 @@ for (const property of chosen) {
 }
 
 if (positionals.length === 0 && values.share === 1)
-  writeFileSync('docs/proofs.md', reportOf(results, versions, { query: seconds, property: cap }))
+  writeFileSync('docs/audit/proofs.md', reportOf(results, versions, { query: seconds, property: cap }))
 process.exitCode = results.some(({ verdict }) => verdict.status === 'refuted') ? 1 : 0

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { id } from 'ethers'
+import { id, Wallet } from 'ethers'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { type FeedId, reportHasher, signerOf } from '../../domain/prices/report-hash.ts'
 import type { Address, Millis } from '../../domain/units.ts'
@@ -14,6 +14,7 @@ import { createRemoteSigner } from '../../keeper/adapters/report-signers.ts'
 import { keccak, recover } from '../../service/crypto.ts'
 import { ConfigError } from '../../service/environment.ts'
 import type { HttpListener } from '../../service/http-listener.ts'
+import { plainKey } from '../../service/keys/key-source.ts'
 import { createReportKey, type ReportKey, type SigningAnswer } from '../../service/report-key.ts'
 import { readConfig } from '../../signer/config.ts'
 import { parseFeedsFile } from '../../signer/feeds-file.ts'
@@ -37,7 +38,7 @@ describe('a signer over HTTP', () => {
     answered = []
     const feeds = parseFeedsFile(FEEDS)
     key = createReportKey({
-      ...{ privateKey: id('signer'), domain, rulesOf: (feedId) => feeds.get(feedId) ?? null },
+      ...{ key: plainKey(id('signer')), domain, rulesOf: (feedId) => feeds.get(feedId) ?? null },
       ...{ clock: { now: () => now as Millis }, after: now as Millis },
     })
     server = await serveSigner({
@@ -153,7 +154,8 @@ describe('the files and variables of a signer', () => {
 
   it('when everything is set, the configuration has the key, the feeds and a listener on this machine only', () => {
     const config = readConfig(env())
-    expect(config).to.include({ privateKey: id('signer'), secret: SECRET })
+    expect(config.key.address).to.equal(new Wallet(id('signer')).address.toLowerCase())
+    expect(config).to.include({ secret: SECRET })
     expect(config.listener).to.deep.equal({ host: '127.0.0.1', port: 8085 })
     expect(config.feeds.get(FEED)?.range).to.deep.equal({ low: 1n, high: e18('1') })
   })

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { LAWS } from '../../simulate/laws.ts'
@@ -24,10 +23,4 @@ describe('laws of the simulator', () => {
       expect(isNoticed(rule), LAWS[rule.law]).to.equal(true)
     })
   }
-
-  it('when a law or a broken rule is listed in code, the README lists it too', async () => {
-    const readme = await readFile('simulate/README.md', 'utf8')
-    for (const [law, text] of Object.entries(LAWS)) expect(readme).to.include(`| \`${law}\` | ${text} |`)
-    for (const { fault, law } of BROKEN_RULES) expect(readme).to.include(`| ${fault} | \`${law}\` |`)
-  })
 })

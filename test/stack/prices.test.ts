@@ -61,7 +61,7 @@ describe('prices of the seed markets', () => {
   })
 })
 
-describe('the table of jumps in docs/trust-model.md', () => {
+describe('the table of jumps in docs/audit/trust-model.md', () => {
   const cases = [
     ['perpetual', '30 %, up or down', '100', ['130', '70']],
     ['numeric future', '30 %, up or down', '100', ['130', '70']],
@@ -78,7 +78,7 @@ describe('the table of jumps in docs/trust-model.md', () => {
     'numeric future': 'future',
     'binary future': 'binary_future',
   } as const
-  const table = readFileSync('docs/trust-model.md', 'utf8')
+  const table = readFileSync('docs/audit/trust-model.md', 'utf8')
 
   for (const [kind, jump, from, targets] of cases) {
     it(`when the price of a ${kind} jumps ${jump}, it has the first tenth of a second at which the default limits accept it`, () => {

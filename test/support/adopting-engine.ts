@@ -36,6 +36,7 @@ import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/
 import { keccak } from '../../service/crypto.ts'
 import { StoredState } from '../keeper/support/stored-state.ts'
 import { AdoptedTables } from './adopted-tables.ts'
+import { storeGroup } from './rows/journal.ts'
 
 const BUDGET_MS = 30_000
 const LIMITS: FreshnessLimits = { oracleMaxAgeMs: 600_000, chainMaxAgeMs: 600_000 }
@@ -250,6 +251,7 @@ export class AdoptingEngine implements Engine {
   async #store(tx: Tx, rows: readonly Entry[]): Promise<void> {
     if (rows.length > 0) this.groups.push(rows)
     for (const row of rows) this.#exchange.apply(row)
+    await storeGroup(tx, rows)
     const notices = noticesOf(rows)
     for (const { text, values } of [
       ...this.#evidence.statementsOf(rows),

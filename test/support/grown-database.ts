@@ -84,10 +84,20 @@ const actionsSql = (marketId: number, actions: number): string => `
 
 /** Rows of an ordinary size that change no read table. They are projected already. */
 const journalSql = (marketId: number, rows: number): string => `
-  insert into journal (shard, seq, row)
-    select '${marketShard(marketId)}', s.head + n, format('{"kind":"part_confirmed","batch_id":%1$s,"part":1,"block":%1$s,"at":%1$s,'
-      || '"noise":"%2$s"}', n, ${noise(256)})::json
-    from shards s cross join generate_series(1, ${rows}) n where s.shard = '${marketShard(marketId)}';
+  with placed as (
+    select s.shard, s.head + n as seq, 1 + (n - 1) / 100 as part, format('{"kind":"part_confirmed","batch_id":%1$s,"part":1,"block":%1$s,"at":%1$s,'
+      || '"noise":"%2$s"}', n, ${noise(256)})::json as "row"
+    from shards s cross join generate_series(1, ${rows}) n where s.shard = '${marketShard(marketId)}'
+  ), grouped as (
+    select (select written from engine_tables) + part as number, shard, max(seq) as last_seq,
+      json_agg(json_build_object('shard', shard, 'seq', seq, 'row', "row") order by seq) as rows
+    from placed group by part, shard
+  ), stored as (
+    insert into engine_groups (number, token, version, rows, before, digest) select number, 0, 0, rows, '', '' from grouped
+  ), spans as (
+    insert into journal_spans (shard, last_seq, first_group, last_group) select shard, last_seq, number, number from grouped
+  )
+  update engine_tables set written = (select max(number) from grouped);
   update shards set head = head + ${rows} where shard = '${marketShard(marketId)}';
   insert into read.places (shard, projection, epoch, version, seq)
     select shard, projection, epoch, version, head from shards cross join (values ${PROJECTION_VALUES}) p (projection, version)
@@ -108,7 +118,8 @@ const GROWN_TABLES = [
     'actions',
     'relayer_transactions',
     'chain_blocks',
-    'journal',
+    'engine_groups',
+    'journal_spans',
     'faucet_requests',
   ],
 ]

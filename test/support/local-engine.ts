@@ -4,6 +4,7 @@
  */
 import type pg from 'pg'
 import { createPool, type Db } from '../../db/client.ts'
+import { readWritten } from '../../db/engine-journal.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { load, serialize } from '../../domain/exchange/checkpoint.ts'
@@ -51,7 +52,9 @@ export class LocalEngine implements Engine {
   #machine!: Exchange
   #journal!: Journal<Entry>
   #tables!: Tables<Entry>
-  #number = 0
+  /** The last group, and the last one that the test had stored before. */
+  #number: number
+  readonly #begun: number
   #last: Promise<unknown> = Promise.resolve()
   /** Replies to commands of these kinds are lost once each, after they were executed. */
   readonly lost: CommandKind[] = []
@@ -62,9 +65,15 @@ export class LocalEngine implements Engine {
   /** Kinds of the commands that were executed, in their order, and their answers. */
   readonly log: { readonly kind: CommandKind; readonly answer: unknown }[] = []
 
-  private constructor(pool: pg.Pool, token: number, state: ExchangeState, options: LocalEngineOptions) {
+  private constructor(
+    { pool, token, head }: { readonly pool: pg.Pool; readonly token: number; readonly head: number },
+    state: ExchangeState,
+    options: LocalEngineOptions,
+  ) {
     this.#pool = pool
     this.#token = token
+    this.#number = head
+    this.#begun = head
     this.#chunks = [...serialize(state)] as never
     this.#rules = { ...RULES, ...options.chainRules }
     this.#now = options.now ?? (() => Date.now() as Millis)
@@ -81,7 +90,8 @@ export class LocalEngine implements Engine {
     const lease = createLease(pool)
     const token = await lease.take(await lease.read())
     if (token === null) throw new Error('another engine has the lease')
-    return new LocalEngine(pool, token, load([...serialize(begun)]), options)
+    const head = await readWritten(pool)
+    return new LocalEngine({ pool, token, head }, load([...serialize(begun)]), options)
   }
 
   get state(): ExchangeState {
@@ -93,7 +103,7 @@ export class LocalEngine implements Engine {
     await this.#last
     this.stepsLeft = null
     this.#begin(load(this.#chunks as never))
-    for (const { number, rows } of await this.#journal.read(0, 1_000_000)) {
+    for (const { number, rows } of await this.#journal.read(this.#begun, 1_000_000)) {
       for (const row of rows) this.#machine.apply(row)
       this.#number = number
     }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Db } from '../../db/client.ts'
 import type { Millis } from '../../domain/units.ts'
+import type { ExchangeAnswer } from '../../keeper/engine/commands.ts'
 import { ConnectionDeadlines } from '../../keeper/engine/connection-deadlines.ts'
 import { createEnginePort } from '../../keeper/engine/engine-port.ts'
 import { Facts } from '../../keeper/engine/facts.ts'
@@ -23,10 +24,11 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 const portOf = (engine: Engine) =>
   createEnginePort({
     submit: ({ command, deadline }) =>
-      engine.submit(command as never, deadline - performance.now()) as Promise<Reply<unknown>>,
+      engine.submit(command as never, deadline - performance.now()) as Promise<Reply<ExchangeAnswer>>,
     facts: new Facts({ oracleMaxAgeMs: 0, chainMaxAgeMs: 0 }),
     deadlines: new ConnectionDeadlines(),
     now: () => Date.now() as Millis,
+    monotonic: () => performance.now(),
   })
 
 export class ServedEngine {

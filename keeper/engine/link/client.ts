@@ -10,6 +10,7 @@ import type { EngineLogger, Timer } from '../ports.ts'
 import { FrameError, FrameReader, FrameWriter } from './frames.ts'
 import {
   type Challenge,
+  type CommandMessage,
   type Hello,
   type Identity,
   identityRefusal,
@@ -22,6 +23,7 @@ import {
   type ServerMessage,
   type Welcome,
 } from './messages.ts'
+import { PeerClock } from './peer-clock.ts'
 
 /** `not_executed`: also of a command that was never sent within its budget. `unknown`: it was sent, and no reply came. */
 export type ClientReply =
@@ -67,8 +69,8 @@ export const CLIENT_LIMITS: EngineClientLimits = {
 }
 
 export interface EngineClient {
-  /** Never rejects. */
-  submit(command: unknown, budgetMs: number): Promise<ClientReply>
+  /** Never rejects. `arrivedAt`: monotonic time, not later than when this process received the command; by default now. */
+  submit(command: unknown, budgetMs: number, arrivedAt?: number): Promise<ClientReply>
   /** Submits a fact to the owner and sends it to the followers, so that the next owner has it when it takes over. */
   inform(fact: unknown, budgetMs: number): Promise<ClientReply>
   /** Resolves when the client is connected to the owner. */
@@ -79,6 +81,7 @@ export interface EngineClient {
 interface Open {
   readonly number: number
   readonly command: unknown
+  readonly arrivedAt: number
   readonly deadline: number
   /** The member that may have executed it; null if it was not sent. */
   member: string | null
@@ -89,6 +92,8 @@ interface Open {
 interface Connection {
   readonly stream: Duplex
   readonly writer: FrameWriter
+  /** Estimated once the member is welcome. */
+  readonly clock: PeerClock
   /** The member's process; null before its welcome. */
   member: string | null
   /** Token of the member's ownership; null while it is not the owner. */
@@ -121,18 +126,36 @@ export function createEngineClient(
 
   function send(item: Open): void {
     if (owner === null) return
-    const budgetMs = item.deadline - monotonic()
-    if (budgetMs <= 0) return
+    if (item.deadline <= monotonic()) return
     item.member = owner.member
-    const { number, command } = item
-    owner.writer.write({ kind: 'command', number, budgetMs, command })
+    write(owner, item)
+  }
+
+  function write(
+    { writer, clock }: Connection,
+    { number, arrivedAt, deadline, command }: Pick<Open, 'number' | 'arrivedAt' | 'deadline' | 'command'>,
+  ): void {
+    const message: CommandMessage = {
+      kind: 'command',
+      number,
+      arrivedAt: clock.timeOf(arrivedAt),
+      expiresAt: clock.timeOf(deadline),
+      command,
+    }
+    writer.write(message)
   }
 
   /** Keeps a connection to the member until the client is closed. */
   function connect(address: string, retryMs: number): void {
     if (isClosed) return
     const stream = ports.open(address)
-    const own: Connection = { stream, writer: new FrameWriter(stream), member: null, token: null }
+    const own: Connection = {
+      stream,
+      writer: new FrameWriter(stream),
+      clock: new PeerClock(monotonic),
+      member: null,
+      token: null,
+    }
     connections.add(own)
     const reader = new FrameReader(limits.maxFrameBytes)
     const stopHandshake = timer.after(limits.handshakeMs, () => {
@@ -203,6 +226,7 @@ export function createEngineClient(
         return
       case 'ownership':
         if (own.member === null) throw new FrameError('an ownership follows a welcome')
+        own.clock.heard(message.at)
         follow(own, message.token)
         return
       case 'refused':
@@ -210,6 +234,7 @@ export function createEngineClient(
         own.stream.destroy()
         return
       case 'reply':
+        own.clock.heard(message.at)
         receiveReply(own, message)
     }
   }
@@ -245,6 +270,7 @@ export function createEngineClient(
       return
     }
     own.member = message.member
+    own.clock.heard(message.at)
     follow(own, message.token)
   }
 
@@ -291,9 +317,10 @@ export function createEngineClient(
 
   /** No reply is awaited. */
   function sendFollowers(command: unknown, budgetMs: number): void {
+    const arrivedAt = monotonic()
     for (const own of connections) {
       if (own === owner || own.member === null) continue
-      own.writer.write({ kind: 'command', number: ++next, budgetMs, command })
+      write(own, { number: ++next, arrivedAt, deadline: arrivedAt + budgetMs, command })
     }
   }
 
@@ -302,7 +329,7 @@ export function createEngineClient(
       sendFollowers(fact, budgetMs)
       return client.submit(fact, budgetMs)
     },
-    submit(command, budgetMs) {
+    submit(command, budgetMs, arrivedAt = monotonic()) {
       if (isClosed) return Promise.resolve({ none: 'not_executed' })
       if (open.size >= limits.maxOpen) return Promise.resolve({ none: 'overloaded' })
       return new Promise((reply) => {
@@ -310,6 +337,7 @@ export function createEngineClient(
         const item: Open = {
           number,
           command,
+          arrivedAt,
           deadline: monotonic() + budgetMs,
           member: null,
           reply,

@@ -8,29 +8,47 @@ const MAP = '$map'
 /** An amount has at most 78 digits and a sign. */
 const INT_PATTERN = /^-?\d{1,78}$/
 
+/** The value itself if it is JSON already: most objects of a command are, and a copy of each would cost more than its text. */
 export function encode(value: unknown): unknown {
   if (typeof value === 'bigint') return { [INT]: value.toString() }
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(encode)
   if (value instanceof Map) return { [MAP]: [...value].map(encode) }
-  const encoded: Record<string, unknown> = {}
-  for (const [key, item] of Object.entries(value)) encoded[key] = encode(item)
+  return encodeObject(value as Record<string, unknown>)
+}
+
+function encodeObject(value: Record<string, unknown>): Record<string, unknown> {
+  let encoded = value
+  for (const key of Object.keys(value)) {
+    const item = value[key]
+    const changed = encode(item)
+    if (changed === item) continue
+    if (encoded === value) encoded = { ...value }
+    encoded[key] = changed
+  }
   return encoded
 }
 
-/** Throws an Error that says what is malformed. */
+/** Changes the value, which nothing else may refer to. Throws an Error that says what is malformed. */
 export function decode(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(decode)
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) value[at] = decode(value[at])
+    return value
+  }
   if (INT in value) return decodeInt(value[INT])
   if (MAP in value) return decodeMap(value[MAP])
-  const decoded: Record<string, unknown> = {}
-  for (const [key, item] of Object.entries(value)) {
+  return decodeObject(value as Record<string, unknown>)
+}
+
+function decodeObject(value: Record<string, unknown>): Record<string, unknown> {
+  for (const key of Object.keys(value)) {
     // As a key of an object literal it would be the prototype.
     if (key === '__proto__') throw new Error('a command has no property __proto__')
-    decoded[key] = decode(item)
+    const item = value[key]
+    if (typeof item === 'object' && item !== null) value[key] = decode(item)
   }
-  return decoded
+  return value
 }
 
 function decodeInt(digits: unknown): bigint {

@@ -11,10 +11,14 @@ export type EngineReply<Answer> =
   | Extract<ClientReply, { readonly none: unknown }>
 
 export interface Engine {
-  /** Never rejects: a reply without an answer says why there is none. */
+  /**
+   * Never rejects: a reply without an answer says why there is none. `arrivedAt`: by `performance.now()`, not later than when this process received
+   * the command.
+   */
   submit<Kind extends CommandKind>(
     command: CommandOf<Kind>,
     budgetMs: number,
+    arrivedAt?: number,
   ): Promise<EngineReply<AnswerOf<Kind>>>
   /** Sends every member a fact that no row states. A member that was not reached learns it when the sender repeats it. */
   inform(fact: Inform): Promise<void>
@@ -23,8 +27,8 @@ export interface Engine {
 const INFORM_BUDGET_MS = 1_000
 
 export const createEngine = (client: Pick<EngineClient, 'submit' | 'inform'>): Engine => ({
-  async submit<Kind extends CommandKind>(command: CommandOf<Kind>, budgetMs: number) {
-    const reply = await client.submit(encode(command), budgetMs)
+  async submit<Kind extends CommandKind>(command: CommandOf<Kind>, budgetMs: number, arrivedAt?: number) {
+    const reply = await client.submit(encode(command), budgetMs, arrivedAt)
     return 'none' in reply ? reply : { answer: decode(reply.answer) as AnswerOf<Kind> }
   },
   async inform(fact) {

@@ -55,6 +55,16 @@ function parse(text: Buffer): unknown {
   }
 }
 
+/** Header and text in one buffer: a stream hands each buffer to the system on its own. */
+function frameOf(message: object): Buffer {
+  const text = JSON.stringify(message)
+  const length = Buffer.byteLength(text)
+  const frame = Buffer.allocUnsafe(HEADER_BYTES + length)
+  frame.writeUInt32BE(length)
+  frame.write(text, HEADER_BYTES)
+  return frame
+}
+
 /** Writes messages; those of one turn of the event loop leave in one system call. */
 export class FrameWriter {
   readonly #stream: Duplex
@@ -74,11 +84,7 @@ export class FrameWriter {
         this.#stream.uncork()
       })
     }
-    const text = Buffer.from(JSON.stringify(message))
-    const header = Buffer.allocUnsafe(HEADER_BYTES)
-    header.writeUInt32BE(text.length)
-    this.#stream.write(header)
-    this.#stream.write(text)
+    this.#stream.write(frameOf(message))
   }
 
   /** Ends the stream behind what was written. */

@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Reply } from '../owner.ts'
 
 /** Rises with every incompatible change of these messages. */
-export const PROTOCOL = 2
+export const PROTOCOL = 3
 
 /** Each client process has one role, which bounds the commands that it may send. */
 export const ROLES = ['api', 'ingest', 'worker', 'publisher', 'operator'] as const
@@ -44,6 +44,8 @@ export interface Welcome {
   readonly member: string
   /** Token of its ownership; null: the member does not own the journal. */
   readonly token: number | null
+  /** Monotonic time of the member, by which it counts the times of commands. */
+  readonly at: number
 }
 
 /** The connection is refused, and closed after this message. */
@@ -58,8 +60,12 @@ export interface CommandMessage {
   readonly kind: 'command'
   /** Unique in the client's process; ascending. */
   readonly number: number
-  /** The command must not be decided later than this after its arrival. */
-  readonly budgetMs: number
+  /**
+   * Times by the member's monotonic clock, as far as the client knows it: never later than the true ones. The client received the command at
+   * `arrivedAt`; after `expiresAt` it must not be decided.
+   */
+  readonly arrivedAt: number
+  readonly expiresAt: number
   readonly command: unknown
 }
 
@@ -76,6 +82,7 @@ export interface ReplyMessage {
   readonly kind: 'reply'
   readonly number: number
   readonly reply: Reply<unknown> | { readonly none: NotAccepted; readonly detail: string }
+  readonly at: number
 }
 
 /** Sent when this member becomes the owner or no longer is, and every `STATE_MS`: a member that does not send it is frozen. */
@@ -83,6 +90,7 @@ export interface OwnershipStated {
   readonly kind: 'ownership'
   /** As in the welcome. */
   readonly token: number | null
+  readonly at: number
 }
 
 export const STATE_MS = 250

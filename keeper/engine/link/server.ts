@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import { MAX_ATTEMPT_AGE_MS } from '../attempts.ts'
 import type { Reply, Request } from '../owner.ts'
 import type { EngineLogger } from '../ports.ts'
 import { FrameError, FrameReader, FrameWriter } from './frames.ts'
@@ -24,6 +25,11 @@ import {
 } from './messages.ts'
 import type { RecentReplies } from './recent-replies.ts'
 
+export interface ReceivedRequest<Command> extends Request<Command> {
+  /** By the member's monotonic clock; not later than when the client received the command. */
+  readonly arrivedAt: number
+}
+
 /** The engine as a connection sees it: commands are parsed, checked against the role, and submitted. */
 export interface CommandPort<Command> {
   /** Throws an Error that names the malformed field. */
@@ -33,7 +39,7 @@ export interface CommandPort<Command> {
   /** The queue and the account of the command; a client cannot choose them. */
   classify(command: Command): Pick<Request<Command>, 'class' | 'account'>
   /** Null while this member is not the owner. */
-  submit(request: Request<Command>): Promise<Reply<unknown>> | null
+  submit(request: ReceivedRequest<Command>): Promise<Reply<unknown>> | null
 }
 
 export interface LinkPorts<Command> extends CommandPort<Command> {
@@ -65,9 +71,6 @@ export const LINK_LIMITS: LinkLimits = {
   maxUnreadBytes: 64 * 1024 * 1024,
   handshakeMs: 5_000,
 }
-
-/** No client may let a command wait for longer. */
-const MAX_BUDGET_MS = 60_000
 
 export interface ServedLink {
   /** Sends the client whether this member is the owner now. */
@@ -107,7 +110,7 @@ export function serveLink<Command>(
   function announce(): void {
     if (client === null) return
     if (writer.waitingBytes > limits.maxUnreadBytes) close()
-    else writer.write({ kind: 'ownership', token: ports.token() })
+    else writer.write({ kind: 'ownership', token: ports.token(), at: ports.monotonic() })
   }
 
   function refuse(refusal: Refused): void {
@@ -129,22 +132,34 @@ export function serveLink<Command>(
     clearTimeout(handshake)
     const key = ports.keys.get(role) as Buffer
     const proof = proofOf(key, 'engine', challenge, hello as Hello)
-    writer.write({ kind: 'welcome', proof, member: ports.member, token: ports.token() })
+    writer.write({
+      kind: 'welcome',
+      proof,
+      member: ports.member,
+      token: ports.token(),
+      at: ports.monotonic(),
+    })
     statements = setInterval(announce, STATE_MS)
   }
 
   function execute({ role, process }: Client, message: unknown): void {
-    const { number, budgetMs, command: value } = message as CommandMessage
+    const { number, arrivedAt, expiresAt, command: value } = message as CommandMessage
     const problem = commandProblem(message)
     if (problem !== null) throw new FrameError(problem)
     const reply = (content: ReplyMessage['reply']): void => {
       if (writer.waitingBytes > limits.maxUnreadBytes) close()
-      else writer.write({ kind: 'reply', number, reply: content })
+      else writer.write({ kind: 'reply', number, reply: content, at: ports.monotonic() })
     }
     const refuseCommand = (none: NotAccepted, detail: string): void => reply({ none, detail })
     const known = ports.recent.get(process, number)
     if (known !== undefined) {
       void known.then(reply)
+      return
+    }
+    const now = ports.monotonic()
+    // It has waited in a socket while a process was frozen; its client may have said meanwhile that it was not executed.
+    if (expiresAt <= now || arrivedAt < now - MAX_ATTEMPT_AGE_MS) {
+      reply({ none: 'not_executed' })
       return
     }
     const parsed = attempt(() => ports.parse(value))
@@ -161,8 +176,8 @@ export function serveLink<Command>(
       reply({ none: 'overloaded' })
       return
     }
-    const deadline = ports.monotonic() + Math.min(budgetMs, MAX_BUDGET_MS)
-    const replied = ports.submit({ command, ...ports.classify(command), deadline })
+    const deadline = Math.min(expiresAt, now + MAX_ATTEMPT_AGE_MS)
+    const replied = ports.submit({ command, ...ports.classify(command), deadline, arrivedAt })
     if (replied === null) {
       refuseCommand('not_owner', 'another member of the engine owns the journal')
       return
@@ -238,10 +253,11 @@ const MAX_PROCESS_LENGTH = 64
 
 /** Null if the message is a command. */
 function commandProblem(message: unknown): string | null {
-  const { kind, number, budgetMs } = (message ?? {}) as Partial<CommandMessage>
+  const { kind, number, arrivedAt, expiresAt } = (message ?? {}) as Partial<CommandMessage>
   if (kind !== 'command') return `kind is command, received ${String(kind)}`
   if (!Number.isSafeInteger(number)) return 'the number of a command is an integer'
-  if (typeof budgetMs !== 'number' || !(budgetMs > 0)) return 'the budget of a command is positive'
+  if (typeof arrivedAt !== 'number' || typeof expiresAt !== 'number' || !(arrivedAt < expiresAt))
+    return 'a command has the times arrivedAt and, after it, expiresAt'
   return null
 }
 

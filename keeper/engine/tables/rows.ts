@@ -1,11 +1,11 @@
-/** The rows of a group write the journal, evidence for operators, and notifications. */
+/** What the rows of a group write beside the tables that follow the state: evidence for operators, bookmarks of commands, and notifications. */
 import { ADJUSTMENT_ENDS_CHANNEL, ADJUSTMENTS_CHANNEL } from '../../../db/adjustments.ts'
-import { appendPlacedQuery, JOURNAL_CHANNEL, journalNotices } from '../../../db/journal.ts'
+import { JOURNAL_CHANNEL, journalNotices } from '../../../db/journal.ts'
 import type { Notice } from '../../../db/notifications.ts'
 import { RELAY_CHANNEL } from '../../../db/relay-operations.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import type { Columns } from '../../../db/state-tables.ts'
-import { keepReports, mismatchesTable } from '../../../db/written-chain-tables.ts'
+import { keepReports, mismatchesTable, spannedCommandsTable } from '../../../db/written-chain-tables.ts'
 import { reportsOf } from '../../../domain/actions/action.ts'
 import { fromStoredPayload } from '../../../domain/actions/stored-action.ts'
 import { type Entry, marketIdOf } from '../../../domain/exchange/apply.ts'
@@ -66,5 +66,8 @@ export const rowStatements = (group: readonly Entry[]): Statement[] => [
     rowsOf(group, 'settlement_mismatched').map(({ row: { kind: _, ...columns } }) => columns),
   ),
   ...statements(keepReports, reportsIn(group)),
-  appendPlacedQuery(group),
+  ...statements(
+    spannedCommandsTable.put,
+    rowsOf(group, 'command_spanned').map(({ seq, row: { shards } }) => ({ seq, shards })),
+  ),
 ]

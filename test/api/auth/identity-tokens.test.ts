@@ -43,7 +43,7 @@ describe('identity tokens', () => {
     createBearer(
       createLogIn(
         exchange.db,
-        createEngineCalls(exchange.engine, { error() {} }, { commandTimeoutMs: 5_000 }),
+        createEngineCalls(exchange.engine, { error() {} }, { commandTimeoutMs: 5_000 }, { current: 0 }),
       ),
       { now: Date.now } as never,
       {

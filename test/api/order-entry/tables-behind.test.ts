@@ -41,15 +41,19 @@ describe('requests about an order that the tables lack for a while', () => {
     clearTimeout(timer)
     await run(
       `update orders set hash = substr(hash, 3), client_order_id = substr(client_order_id, 3) where hash like 'zz%'`,
-      'update engine_tables set written = written + 1 where exists (select from engine_groups)',
-      'delete from engine_groups',
+      'update engine_tables set written = (select coalesce(max(number), 0) from engine_groups)',
     )
   }
 
   /** An engine answers a barrier behind its write of the tables. */
   async function written(): Promise<void> {
-    while ((await exchange.db.selectFrom('engine_groups').select('number').execute()).length > 0)
-      await sleep(10)
+    const isBehind = async (): Promise<boolean> =>
+      (
+        await sql`select from engine_tables where written < (select max(number) from engine_groups)`.execute(
+          exchange.db,
+        )
+      ).rows.length > 0
+    while (await isBehind()) await sleep(10)
   }
 
   before(async () => {

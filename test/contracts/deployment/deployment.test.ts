@@ -1,4 +1,4 @@
-/** A full deployment with the tasks of docs/deploy.md, from the first transaction to the hand-over, checked at the end. */
+/** A full deployment with the tasks of docs/deploy/README.md, from the first transaction to the hand-over, checked at the end. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

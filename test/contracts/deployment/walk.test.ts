@@ -1,4 +1,4 @@
-/** The walk of docs/deploy.md with mistakes and interruptions, on the anvil command of its section "Rehearsing". */
+/** The walk of docs/deploy/README.md with mistakes and interruptions, on the anvil command of its section "Rehearsing". */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ const BTC = 'ignition/markets/local/btc-perp.json'
 const PARAMETERS = 'ignition/parameters/local.json'
 const ROLE_NAMES = Object.keys(ROLES) as Role[]
 
-describe('the walk of docs/deploy.md', function () {
+describe('the walk of docs/deploy/README.md', function () {
   this.timeout(300_000)
   const deploymentId = `test-walk-${process.pid}`
   const folder = mkdtempSync(join(tmpdir(), 'clearbatch-walk-'))
@@ -65,8 +65,8 @@ describe('the walk of docs/deploy.md', function () {
   }
 
   before(async () => {
-    const [, words = ''] = /^npx anvil (.*)$/m.exec(readFileSync('docs/deploy.md', 'utf8')) ?? []
-    expect(words, 'docs/deploy.md names the anvil command').to.contain('--base-fee')
+    const [, words = ''] = /^npx anvil (.*)$/m.exec(readFileSync('docs/deploy/README.md', 'utf8')) ?? []
+    expect(words, 'docs/deploy/README.md names the anvil command').to.contain('--base-fee')
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
     chain = spawn(anvilBinary(), [...words.split(' '), '--port', `${port}`, '--quiet'], {

@@ -1,4 +1,4 @@
-/** The part that contracts/README.md shows in hex, in the market `perpetual` of the tests. */
+/** The part that docs/audit/encoding.md shows in hex, in the market `perpetual` of the tests. */
 import { getBytes, TypedDataEncoder } from 'ethers'
 import type { SettlementPart } from '../../../domain/settlement/settlement.ts'
 import type { Address, Millis, Price, Rate, Steps, Ticks } from '../../../domain/units.ts'

@@ -38,11 +38,14 @@ const INSTALL = `
   create function record_transaction() returns trigger language plpgsql security definer set search_path = public as $$
     begin
       insert into transaction_record (shard, seq, tx, at)
-      select shard, seq, pg_current_xact_id()::text, (extract(epoch from clock_timestamp()) * 1000)::bigint from added order by seq;
+      select placed.shard, placed.seq, pg_current_xact_id()::text, (extract(epoch from clock_timestamp()) * 1000)::bigint
+      from added s join engine_groups g on g.number between s.first_group and s.last_group
+      cross join lateral json_to_recordset(g.rows) as placed (shard text, seq bigint)
+      where placed.shard = s.shard order by placed.seq;
       return null;
     end
   $$;
-  create trigger record_transaction after insert on journal
+  create trigger record_transaction after insert on journal_spans
     referencing new table as added for each statement execute function record_transaction();
 `
 

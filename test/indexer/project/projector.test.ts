@@ -13,6 +13,7 @@ import type { Projection } from '../../../indexer/project/projection.ts'
 import { PROJECTIONS } from '../../../indexer/project/projections.ts'
 import { Projector, type ProjectorOptions } from '../../../indexer/project/projector.ts'
 import { waitFor } from '../../support/patience.ts'
+import { changeRows } from '../../support/rows/journal.ts'
 import { freshDatabase, type TestDatabase } from '../support/database.ts'
 import { createPlacedCounts, placedCounts, readPlacedCounts } from '../support/extra-projection.ts'
 import { placed, placements } from '../support/placements.ts'
@@ -201,8 +202,8 @@ describe('the projector', function () {
     for (const { shard, projection, loop, err } of alarms)
       expect(`${shard} ${projection}`, `${loop}: ${err?.stack}`).to.equal('m3 orders')
     expect((await placesOf('orders')()).get('m3')).to.equal(0)
-    await sql`update journal set row = ${JSON.stringify(placed(3, 3))}::json where shard = 'm3' and seq = 3`.execute(
-      test.db,
+    await changeRows(test.db, (stored) =>
+      stored.shard === 'm3' && stored.seq === 3 ? { ...stored, row: placed(3, 3) } : stored,
     )
     await waitFor(placesOf('orders'), (places) => places.get('m3') === 3)
     await waitFor(unfilled, (names) => names.length === 0)

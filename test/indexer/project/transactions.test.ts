@@ -47,7 +47,7 @@ describe('the transactions of accounts', function () {
         async (history, chunks) => {
           await write(history)
           for (const limit of chunks)
-            await projectAlone(test.db, marketShard(MARKET), transactions, { limit, killPoint })
+            await projectAlone(test.db, [marketShard(MARKET)], transactions, { limit, killPoint })
           await projectAll(test.db, options)
           const found = await rows()
           expect(lines(found.map(toExpected))).to.deep.equal(lines(history.expected()))

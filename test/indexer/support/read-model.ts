@@ -67,7 +67,9 @@ export async function clearJournal(db: Db): Promise<void> {
     'read.feed',
     'read.feed_heads',
     'read.feed_state',
-    'journal',
+    'engine_groups',
+    'journal_spans',
+    'spanned_commands',
     'shards',
   ]
   await db.transaction().execute(async (tx) => {
@@ -75,6 +77,7 @@ export async function clearJournal(db: Db): Promise<void> {
     await sql`set local session_replication_role = replica`.execute(tx)
     for (const table of [...tables, ...feed.map((name) => sql.table(name))])
       await sql`delete from ${table}`.execute(tx)
+    await sql`update engine_tables set written = 0`.execute(tx)
   })
   await createShard(db, ACCOUNTS_SHARD)
 }

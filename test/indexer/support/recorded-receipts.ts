@@ -249,7 +249,7 @@ export function altered(log: ChainLog, changes: Readonly<Record<string, unknown>
   return { ...log, ...TRADER.encodeEventLog(fragment, values) }
 }
 
-/** `contracts/README.md` has the bytes of the data of `BatchSettled`. */
+/** `docs/audit/encoding.md` has the bytes of the data of `BatchSettled`. */
 const HEADER_BYTES = 80
 const COUNT_AT = 20
 const RECORD_BYTES = 48

@@ -1,7 +1,14 @@
 /** The order in which the engine decides waiting commands. */
 import { expect } from 'chai'
+import fc from 'fast-check'
 import { describe, it } from 'mocha'
-import { type CommandClass, createFairQueue, type Queued, SHARES } from '../../../keeper/engine/fair-queue.ts'
+import {
+  COMMAND_CLASSES,
+  type CommandClass,
+  createFairQueue,
+  type Queued,
+  SHARES,
+} from '../../../keeper/engine/fair-queue.ts'
 
 interface Item extends Queued {
   readonly name: string
@@ -31,6 +38,55 @@ describe('the queue of the engine', () => {
     queue.push(item('cancel', 'cancel', 1), 0)
     queue.push(item('cancel', 'cancel of another account', 2), 0)
     expect(namesOf(3, queue.take)).to.deep.equal(['cancel of another account', 'place', 'cancel'])
+  })
+
+  it('when a placement is put back, a cancel of its account that waits already is decided behind it', () => {
+    const queue = createFairQueue<Item>()
+    queue.push(item('cancel', 'cancel', 1), 0)
+    queue.pushFront(item('placement', 'place', 1))
+    queue.push(item('cancel', 'cancel of another account', 2), 0)
+    expect(namesOf(4, queue.take)).to.deep.equal(['cancel of another account', 'place', 'cancel', undefined])
+  })
+
+  it('when the cancels have used more time than their share, a placement waits for the earlier cancel of its account', () => {
+    const queue = createFairQueue<Item>()
+    queue.charge('cancel', 10)
+    queue.push(item('placement', 'place of another account', 2), 0)
+    queue.push(item('cancel', 'cancel all', 1), 0)
+    queue.push(item('placement', 'place', 1), 0)
+    expect(namesOf(3, queue.take)).to.deep.equal(['place of another account', 'cancel all', 'place'])
+  })
+
+  it('when commands of several accounts and classes come and go, each account keeps its order', () => {
+    const step = fc.oneof(
+      fc.record({ of: fc.constantFrom(...COMMAND_CLASSES), account: fc.constantFrom(1, 2, null) }),
+      fc.record({ ms: fc.nat(20) }),
+      fc.constant('put back' as const),
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const queue = createFairQueue<Item>()
+        const taken: Item[] = []
+        let count = 0
+        for (const next of steps) {
+          if (next === 'put back') {
+            const last = taken.pop()
+            if (last !== undefined) queue.pushFront(last)
+          } else if ('ms' in next) {
+            const last = queue.take()
+            if (last === null) continue
+            queue.charge(last.class, next.ms)
+            taken.push(last)
+          } else queue.push(item(next.of, String(count++), next.account), 0)
+        }
+        for (let last = queue.take(); last !== null; last = queue.take()) taken.push(last)
+        expect([taken.length, queue.size]).to.deep.equal([count, 0])
+        for (const account of [1, 2]) {
+          const order = taken.flatMap((own) => (own.account === account ? [Number(own.name)] : []))
+          expect(order).to.deep.equal([...order].sort((a, b) => a - b))
+        }
+      }),
+    )
   })
 
   it('when all classes wait, each gets its share of the time, whatever its commands cost', () => {

@@ -14,8 +14,8 @@ import {
 } from '../../../keeper/engine/link/client.ts'
 import { FrameReader } from '../../../keeper/engine/link/frames.ts'
 import { proofOf, type Role } from '../../../keeper/engine/link/messages.ts'
-import { LINK_LIMITS } from '../../../keeper/engine/link/server.ts'
-import type { Reply, Request } from '../../../keeper/engine/owner.ts'
+import { LINK_LIMITS, type ReceivedRequest } from '../../../keeper/engine/link/server.ts'
+import type { Reply } from '../../../keeper/engine/owner.ts'
 import { waitFor } from '../../support/patience.ts'
 import { frameOf } from './support/frame-of.ts'
 import {
@@ -75,7 +75,7 @@ describe('the connection of a client to the engine', () => {
     const client = clientOf()
     const before = monotonic()
     await client.submit({ name: 'a', class: 'chain', account: 7 }, 600_000)
-    const [{ class: of, account, deadline, command }] = first.received as [Request<Command>]
+    const [{ class: of, account, deadline, command }] = first.received as [ReceivedRequest<Command>]
     expect([of, account, command]).to.deep.equal(['placement', 1, { name: 'a' }])
     expect(deadline).to.be.within(before, monotonic() + 60_000)
   })
@@ -207,6 +207,29 @@ describe('the connection of a client to the engine', () => {
     await client.ready()
     first.answer = () => new Promise(() => {})
     expect(await client.submit({ name: 'a' }, 100)).to.deep.equal({ none: 'unknown' })
+  })
+
+  it('when a command has waited in the socket of a frozen owner for longer than its budget, it is not executed', async () => {
+    const client = clientOf()
+    await client.ready()
+    const proceed = first.freeze()
+    expect(await client.submit({ name: 'late' }, 50)).to.deep.equal({ none: 'unknown' })
+    proceed()
+    expect(await client.submit({ name: 'next' }, 20_000)).to.deep.equal({ answer: 'next' })
+    expect(first.received.map(({ command }) => command.name)).to.deep.equal(['next'])
+  })
+
+  it('when a command is sent later than it arrived, the engine knows its arrival, and never a later one', async () => {
+    const client = clientOf()
+    await client.ready()
+    const arrivedAt = monotonic() - 5_000
+    await client.submit({ name: 'a' }, 20_000, arrivedAt)
+    const before = monotonic()
+    await client.submit({ name: 'b' }, 20_000)
+    const [a, b] = first.received.map((one) => one.arrivedAt) as [number, number]
+    // Client and member have one clock here: the estimate is behind it by the delay of a message.
+    expect(a).to.be.within(arrivedAt - 2_000, arrivedAt)
+    expect(b).to.be.within(before - 2_000, monotonic())
   })
 
   it('when a role may not send a command, it is refused and not executed', async () => {

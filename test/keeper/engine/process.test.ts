@@ -1,6 +1,7 @@
 /** The engine as a process: it answers its clients, and another process continues after its end. */
 import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
+import { requestKey } from '../../../domain/exchange/decide/orders/command-keys.ts'
 import type { Address, UserId } from '../../../domain/units.ts'
 import { ask, type Engine } from '../../../keeper/engine/link/engine.ts'
 import { perpetual } from '../../support/markets.ts'
@@ -9,7 +10,25 @@ import { listMarket } from '../../support/rows/markets.ts'
 import { EngineCluster } from '../support/engine-process.ts'
 
 const addressOf = (number: number): Address => `0x${number.toString(16).padStart(40, '0')}` as Address
+/** The engine refuses its signer. */
+const ORDER = {
+  marketId: perpetual.marketId,
+  maker: addressOf(1),
+  side: 'LONG',
+  type: 'LIMIT',
+  price: 1000,
+  quantity: 5,
+  trigger: 0,
+  leverage: 2,
+  reduceOnly: false,
+  expiration: 0,
+  salt: 7n,
+  hash: `0x${'ab'.repeat(32)}`,
+  signer: addressOf(2),
+  signature: `0x${'11'.repeat(66)}`,
+} as never
 const BUDGET_MS = 30_000
+const REQUEST = { id: 'one', digest: 'ff', absentUpTo: null }
 
 const logIn = async (engine: Engine, number: number): Promise<UserId> =>
   (await ask<'log_in'>(engine, { kind: 'log_in', address: addressOf(number) }, BUDGET_MS)).userId
@@ -75,6 +94,47 @@ describe('the engine as a process', () => {
     expect([await logIn(api, 1), await logIn(api, 3)]).to.deep.equal([1, 3])
   })
 
+  it('when the owner is frozen and keeps its lease, a command in its socket is not executed behind its budget', async () => {
+    const owner = await cluster.start({ LEASE_MS: '60000' })
+    const api = await cluster.connect('api')
+    expect(await logIn(api, 1)).to.equal(1)
+    owner.signal('SIGSTOP')
+    const late = api.submit<'log_in'>({ kind: 'log_in', address: addressOf(2) }, 100)
+    expect(await late).to.deep.equal({ none: 'unknown' })
+    owner.signal('SIGCONT')
+    // User 2 is the next one that is created.
+    expect([await logIn(api, 3), await logIn(api, 2)]).to.deep.equal([2, 3])
+  })
+
+  it('when an api answers that an order was not placed, the engine executes no attempt that another api had received', async () => {
+    await cluster.start()
+    const [frozen, other] = [await cluster.connect('api'), await cluster.connect('api')]
+    const userId = await logIn(frozen, 1)
+    const command = { kind: 'orders', userId, isAtomic: false, items: [], request: REQUEST } as const
+    const receivedAt = performance.now()
+    const fences = [requestKey(userId, REQUEST.id)]
+    expect(await other.submit<'barrier'>({ kind: 'barrier', fences }, BUDGET_MS)).to.have.property('answer')
+    expect(await frozen.submit<'orders'>(command, BUDGET_MS, receivedAt)).to.deep.equal({
+      none: 'not_executed',
+    })
+    expect(await other.submit<'orders'>(command, BUDGET_MS)).to.have.property('answer')
+  })
+
+  it('when the owner is killed between two attempts at a placement, the next owner executes only the later one', async () => {
+    const owner = await cluster.start()
+    await cluster.start()
+    const api = await cluster.connect('api')
+    const userId = await logIn(api, 1)
+    const item = { kind: 'place', order: ORDER, clientOrderId: null, absentUpTo: null } as const
+    const command = { kind: 'orders', userId, isAtomic: false, items: [item], request: null } as const
+    const receivedAt = performance.now()
+    await owner.kill('SIGKILL')
+    // Answered by the next owner.
+    expect(await logIn(api, 1)).to.equal(userId)
+    expect(await api.submit<'orders'>(command, BUDGET_MS, receivedAt)).to.deep.equal({ none: 'not_executed' })
+    expect(await api.submit<'orders'>(command, BUDGET_MS)).to.have.property('answer')
+  })
+
   it('when the owner is stopped in order, it answers what it has and the follower owns the journal at once', async () => {
     const owner = await cluster.start()
     await cluster.start()
@@ -106,15 +166,7 @@ describe('the engine as a process', () => {
   })
 
   it('when the journal was written without an engine, the process ends and says what helps', async () => {
-    await cluster.db
-      .insertInto('journal')
-      .values({
-        shard: 'accounts',
-        seq: 1,
-        row: JSON.stringify({ kind: 'user_created', user_id: 1, address: addressOf(1), at: 0 }) as never,
-      })
-      .execute()
-      .catch(() => {})
+    await cluster.db.deleteFrom('engine_groups').execute()
     const failure = await cluster.start().then(
       () => 'started',
       (error: Error) => error.message,

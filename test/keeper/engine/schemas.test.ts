@@ -69,7 +69,7 @@ const VALID: readonly object[] = [
     connections: [{ connectionId: 'c', userId: 1, timeoutSeconds: 5, keyName: 'default', fireInMs: 5_000 }],
   },
   { kind: 'end_connections', connections: ['c'] },
-  { kind: 'barrier' },
+  { kind: 'barrier', fences: ['place 1:0xab:7', 'request 1:one'] },
   {
     kind: 'accept_relay',
     userId: 1,
@@ -169,6 +169,7 @@ describe('commands of an api', () => {
     facts,
     deadlines: new ConnectionDeadlines(),
     now: () => NOW,
+    monotonic: () => performance.now(),
   })
   const parse = (value: unknown): ExchangeCommand => port.parse(encode(value)) as ExchangeCommand
 

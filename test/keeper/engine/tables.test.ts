@@ -244,7 +244,7 @@ describe('tables that follow an exchange', () => {
   const namesOf = (statements: readonly Statement[]): string[] => statements.map(({ name }) => name)
 
   it('when a group has one placement or fifty, it takes the same statements, of the tables concerned', async () => {
-    const expected = ['state-put-orders', 'append-placed']
+    const expected = ['state-put-orders']
     for (const count of [1, 50]) {
       const rows = placements(count)
       expect(rows.filter(({ row }) => row.kind === 'order_placed')).to.have.length(count)
@@ -272,7 +272,7 @@ describe('tables that follow an exchange', () => {
     const { rows } = exchange.decide({ kind: 'log_in', address: addressOf(50) }, { now })
     tables.apply(rows)
     const statements = tables.collect(rows)
-    expect(namesOf(statements)).to.deep.equal(['state-put-users', 'state-put-accounts', 'append-placed'])
+    expect(namesOf(statements)).to.deep.equal(['state-put-users', 'state-put-accounts'])
   })
 
   it('when the tables have been written, listeners are notified of each journal, and not before', async () => {
@@ -307,7 +307,7 @@ describe('tables that follow an exchange', () => {
     expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(0)
     const rows = placements(1)
     const statements = tables.collect(rows)
-    expect(namesOf(statements)).to.deep.equal(['state-change-accounts', 'state-put-orders', 'append-placed'])
+    expect(namesOf(statements)).to.deep.equal(['state-change-accounts', 'state-put-orders'])
     await tables.append(rows)
     expect(await tables.write(statements)).to.equal(true)
     expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(6)

@@ -10,6 +10,7 @@ import { runLeaderLoop } from '../../../keeper/leader/leader-loop.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { LaneWatch } from '../../../keeper/relayer/lane-watch.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { perpetual } from '../../support/markets.ts'
 import { ChainFixture, laneKey, POLICY, useChain } from '../support/chain-fixture.ts'
@@ -27,7 +28,7 @@ describe('heartbeats', function () {
     const fixture = await ChainFixture.openOn(chain())
     const { url } = chain().anvil
     const options = { url, chainId: 6343, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }
-    const signer = createSigner(6343, key)
+    const signer = createSigner(6343, plainKey(key))
     const lane = { name: 'heartbeat', relayer: signer.address, chainId: 6343 }
     const relayers = createRelayerStore(fixture)
     await relayers.register(lane, 0)
@@ -145,7 +146,7 @@ describe('heartbeats', function () {
   it('when the heartbeat reverts, it is not repeated at once', async () => {
     const key = `0x${'77'.repeat(32)}`
     const { fixture, pass } = await openJob(key)
-    const { address } = createSigner(6343, key)
+    const { address } = createSigner(6343, plainKey(key))
     await chain().provider.send('anvil_setBalance', [address, '0xde0b6b3a7640000'])
     for (let count = 0; count < 3; count++) await pass()
     expect((await fixture.transactions()).map(({ status }) => status)).to.deep.equal(['REVERTED'])

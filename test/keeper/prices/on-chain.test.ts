@@ -13,6 +13,7 @@ import { createQuorum } from '../../../keeper/prices/quorum.ts'
 import { createSignerSets } from '../../../keeper/prices/signer-sets.ts'
 import { createPriceStore } from '../../../keeper/prices/store.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { createReportKey, type ReportKey, type SigningRequest } from '../../../service/report-key.ts'
 import { assignFunctions, takeRole } from '../../../stack/access.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
@@ -166,7 +167,7 @@ const clock = { now: () => Date.now() as Millis }
 
 const keyOf = (name: string, domain: OracleDomain): ReportKey =>
   createReportKey({
-    ...{ privateKey: id(name), domain, clock, after: 0 as Millis },
+    ...{ key: plainKey(id(name)), domain, clock, after: 0 as Millis },
     rulesOf: () => ({
       range: { low: 1n, high: e18('1000000') },
       ...{ maxAge: 5_000 as Millis, maxAhead: 2_000 as Millis, move: null },

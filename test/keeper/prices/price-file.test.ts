@@ -114,7 +114,7 @@ describe('the price configuration of a keeper', () => {
     )
     expect(() => configOf({ ORACLE_KEYS: '{"local": "0x1"}' })).to.throw(
       ConfigError,
-      'invalid key for signer local',
+      'ORACLE_KEYS has for signer local an invalid key',
     )
     expect(() => configOf({ PRICES_FILE: join(dir, 'none.json') })).to.throw(ConfigError, 'PRICES_FILE')
     const remote = { name: 'far', url: 'http://10.0.0.1', address: ORACLE.oracle }

@@ -15,6 +15,7 @@ import { createQuorum } from '../../../keeper/prices/quorum.ts'
 import type { SignerSet } from '../../../keeper/prices/signer-sets.ts'
 import { createPriceStore } from '../../../keeper/prices/store.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { createReportKey, type ReportKey } from '../../../service/report-key.ts'
 import { e18 } from '../../support/markets.ts'
 import { MarketFixture, SILENT_LOGGER } from '../support/market-fixture.ts'
@@ -87,7 +88,7 @@ export class PublisherFixture {
   /** `aheadMs`: by how much the signer's clock is wrong. */
   key(name: string, aheadMs = 0): ReportKey {
     return createReportKey({
-      privateKey: id(name),
+      key: plainKey(id(name)),
       domain: ORACLE,
       rulesOf: () => this.rules,
       clock: { now: () => (this.market.clock.value + aheadMs) as Millis },

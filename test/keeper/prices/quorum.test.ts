@@ -10,6 +10,7 @@ import type { ReportSigner } from '../../../keeper/ports.ts'
 import { createQuorum } from '../../../keeper/prices/quorum.ts'
 import type { SignerSet } from '../../../keeper/prices/signer-sets.ts'
 import { keccak, recover } from '../../../service/crypto.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { createReportKey, type SigningAnswer, type SigningRequest } from '../../../service/report-key.ts'
 import { e18, perpetual } from '../../support/markets.ts'
 import { SILENT_LOGGER } from '../support/market-fixture.ts'
@@ -48,7 +49,7 @@ describe('the quorum of signers', () => {
   /** A signer that is its key. `aheadMs`: of its clock. */
   function honest(name: string, aheadMs = 0): ReportSigner {
     const key = createReportKey({
-      privateKey: id(name),
+      key: plainKey(id(name)),
       domain: ORACLE,
       rulesOf: () => RULES,
       clock: { now: () => (clock.value + aheadMs) as Millis },

@@ -26,6 +26,7 @@ import type { Calls, Chain } from '../../../keeper/ports.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { e18 } from '../../support/markets.ts'
 import { loginOf } from '../../support/postgres.ts'
@@ -66,7 +67,7 @@ export class AdjustmentRun {
   readonly alice: Trader
   readonly bob: Trader
   readonly lane: RelayerLane = {
-    ...{ name: 'adjust', relayer: createSigner(CHAIN_ID, adjustKey).address, chainId: CHAIN_ID },
+    ...{ name: 'adjust', relayer: createSigner(CHAIN_ID, plainKey(adjustKey)).address, chainId: CHAIN_ID },
   }
   /** With the rights of a keeper. */
   readonly #db: Db
@@ -160,7 +161,10 @@ export class AdjustmentRun {
     const calls = createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n })
     const common = {
       ...{ chain, relayers, clock, killPoint, confirmations: 0 },
-      ...{ signer: createSigner(CHAIN_ID, adjustKey), calls: adjust ? { ...calls, adjust } : calls },
+      ...{
+        signer: createSigner(CHAIN_ID, plainKey(adjustKey)),
+        calls: adjust ? { ...calls, adjust } : calls,
+      },
       ...{ metrics: NO_METRICS, logger: SILENT_LOGGER },
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),
     }

@@ -17,6 +17,7 @@ import { Delivery, type DeliveryPorts } from '../../../keeper/relayer/delivery.t
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { recoverLane, type SettlePorts, settleMarket } from '../../../keeper/settlement/settle-market.ts'
 import type { Clock } from '../../../service/clock.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { type Anvil, startAnvil } from '../../../stack/anvil.ts'
 import {
   deployMarket,
@@ -141,11 +142,7 @@ export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 1
 
 export class ChainFixture extends MarketFixture {
   readonly chainSide!: Deployed
-  readonly lane: RelayerLane = {
-    name: 'm1',
-    relayer: createSigner(CHAIN_ID, laneKey).address,
-    chainId: CHAIN_ID,
-  }
+  readonly lane: RelayerLane = { name: 'm1', relayer: plainKey(laneKey).address, chainId: CHAIN_ID }
   follower!: Follower
   #headTime: Millis | null = null
   /** The oracle's signature under a report of any feed. */
@@ -339,10 +336,10 @@ export class SettlementFixture {
     this.#fixture = fixture
     this.#stores = stores
     this.chain = wrap(createChain({ url, chainId: CHAIN_ID, requestTimeoutMs: 3000, sendTimeoutMs: 3000 }))
-    const former = formerKeys.map((each) => createSigner(CHAIN_ID, each))
+    const former = formerKeys.map((each) => createSigner(CHAIN_ID, plainKey(each)))
     const common = {
       chain: this.chain,
-      signer: createSigner(CHAIN_ID, key),
+      signer: createSigner(CHAIN_ID, plainKey(key)),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       clock,
       confirmations: 0,

@@ -13,6 +13,7 @@ import { createFinalizations } from '../../../keeper/ending/finalizations.ts'
 import { createEndingStore } from '../../../keeper/ending/store.ts'
 import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import { createRelayerStore } from '../../../keeper/relayer/store.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { passTime } from '../../support/chain-faults.ts'
 import { PATIENCE } from '../../support/patience.ts'
@@ -23,7 +24,7 @@ const CHAIN_ID = 6343
 const SETTLING = 3
 const DAY_MS = 86_400_000
 const key = id('lane ending')
-const signer = createSigner(CHAIN_ID, key)
+const signer = createSigner(CHAIN_ID, plainKey(key))
 const lane = { name: 'ending', relayer: signer.address, chainId: CHAIN_ID }
 
 export class EndingFixture {

@@ -14,6 +14,7 @@ import { ROLES, type Role } from '../../../keeper/engine/link/messages.ts'
 import { freePort } from '../../../stack/ports.ts'
 import { waitFor } from '../../support/patience.ts'
 import { freshDatabase } from '../../support/postgres.ts'
+import { sealGroups } from '../../support/rows/journal.ts'
 
 const CHAIN_ID = 6343
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
@@ -40,6 +41,7 @@ export class EngineCluster {
   }
 
   async start(env: Record<string, string> = {}): Promise<EngineProcess> {
+    if (this.#processes.length === 0) await sealGroups(this.db)
     const path = join(this.#dir, `member-${this.#processes.length}`)
     const port = await freePort()
     const member = new EngineProcess(path, port, {

@@ -2,8 +2,10 @@
 import { expect } from 'chai'
 import { id, Wallet } from 'ethers'
 import type { Fence } from '../../../db/fence.ts'
+import { readRows } from '../../../db/journal.ts'
 import { minedPosition } from '../../../db/positions.ts'
 import { batchBasis } from '../../../domain/auction/action-basis.ts'
+import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { priceBand } from '../../../domain/market/band.ts'
 import { type MarketSpec, priceOf } from '../../../domain/market/market.ts'
 import { aliveUntil, isAlwaysReduceOnly, isConditional } from '../../../domain/orders/order.ts'
@@ -230,13 +232,7 @@ export class ModelRun {
     if (keeper.memory.turn.standingSeq === null) this.#standing = before.lastBatchHead
     const crashesAfterTriggers = await keeper.step()
     const mayMatch = isAllowed()
-    const rows = await db
-      .selectFrom('journal')
-      .select('row')
-      .where('shard', '=', `m${spec.marketId}`)
-      .where('seq', '>', before.head)
-      .orderBy('seq')
-      .execute()
+    const rows = await readRows(db, marketShard(spec.marketId), before.head, 1_000_000)
     const prices = rows.map(({ row }) => row).find((row) => row.kind === 'prices_updated')
     const { last_batch_id: batchId } = await db
       .selectFrom('markets')

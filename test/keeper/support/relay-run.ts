@@ -15,6 +15,7 @@ import { Delivery } from '../../../keeper/relayer/delivery.ts'
 import type { RelayerLane } from '../../../keeper/relayer/ports.ts'
 import { createRelayExpiry } from '../../../keeper/relays/expiry.ts'
 import { createRelays } from '../../../keeper/relays/relays.ts'
+import { plainKey } from '../../../service/keys/key-source.ts'
 import { Forwarder__factory } from '../../../typechain-types/factories/Forwarder__factory.ts'
 import { digestOfForward, signForward } from '../../support/forward-request.ts'
 import { PATIENCE } from '../../support/patience.ts'
@@ -40,7 +41,7 @@ export class RelayRun {
   readonly fixture: ChainFixture
   readonly lane: RelayerLane = {
     name: 'relay',
-    relayer: createSigner(CHAIN_ID, faucetKey).address,
+    relayer: createSigner(CHAIN_ID, plainKey(faucetKey)).address,
     chainId: CHAIN_ID,
   }
 
@@ -140,7 +141,7 @@ export class RelayRun {
     const { relayers, relays: store } = createStores({ db, engine })
     const common = {
       ...{ chain, relayers, clock, killPoint, confirmations: 0 },
-      signer: createSigner(CHAIN_ID, faucetKey),
+      signer: createSigner(CHAIN_ID, plainKey(faucetKey)),
       calls: createCalls({ part: 400_000n, order: 150_000n, simple: 300_000n }),
       ...{ metrics: NO_METRICS, logger: SILENT_LOGGER },
       fee: () => ({ maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1_000_000n }),

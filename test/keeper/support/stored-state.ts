@@ -6,6 +6,7 @@ import { apply, type Entry, marketIdOf } from '../../../domain/exchange/apply.ts
 import { createState, type ExchangeState } from '../../../domain/exchange/state.ts'
 import { BANK } from '../../../domain/exchange/tables/chain.ts'
 import type { ActionRow } from '../../../domain/exchange/tables/markets.ts'
+import { ACCOUNTS_SHARD } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { toStoredSpec } from '../../../domain/market/stored-spec.ts'
 import { acceptedSeq } from '../../../domain/orders/order.ts'
@@ -23,7 +24,8 @@ import type {
   UserId,
 } from '../../../domain/units.ts'
 
-const PAGE = 5_000
+/** Sequences that are wanted: of all rows. Orders that a test has inserted in masses leave gaps. */
+const EVERY = 1e9
 
 export class StoredState {
   readonly state: ExchangeState = createState()
@@ -73,17 +75,14 @@ export class StoredState {
       select shard from shards order by shard <> 'accounts', shard
     `.execute(tx)
     for (const { shard } of shards) {
-      for (;;) {
-        const after = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
-        const rows = await readRows(tx, shard, after, PAGE)
-        if (rows.some(({ seq }, at) => seq !== after + 1 + at)) await this.#adoptOrders(tx)
-        for (const { seq, row } of rows) {
-          // Orders that a test has inserted in masses have sequences without rows.
-          const head = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
-          if (seq !== head + 1) this.#setHead(shard, seq - 1)
-          this.#apply({ shard, seq, row })
-        }
-        if (rows.length < PAGE) break
+      const after = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
+      const rows = await readRows(tx, shard, after, EVERY)
+      if (rows.some(({ seq }, at) => seq !== after + 1 + at)) await this.#adoptOrders(tx)
+      for (const { seq, row } of rows) {
+        // Orders that a test has inserted in masses have sequences without rows.
+        const head = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
+        if (seq !== head + 1) this.#setHead(shard, seq - 1)
+        this.#apply({ shard, seq, row })
       }
     }
     const { rows: heads } = await sql<{
@@ -115,14 +114,11 @@ export class StoredState {
 
   /** Adopts users that the test has inserted without a row. */
   async #adoptUsers(tx: Tx): Promise<void> {
-    const { rows } = await sql<{ user_id: number; address: string; created_at: number }>`
-      select * from users where not exists (
-        select from journal where shard = 'accounts' and row ->> 'kind' = 'user_created' and (row ->> 'user_id')::bigint = user_id
-      )
-    `.execute(tx)
-    for (const { user_id, address, created_at } of rows) {
+    const rows = await readRows(tx, ACCOUNTS_SHARD, this.state.heads.get(0 as MarketId)?.seq ?? 0, 1_000_000)
+    const created = new Set(rows.flatMap(({ row }) => (row.kind === 'user_created' ? [row.user_id] : [])))
+    for (const { user_id, address, created_at } of await tx.selectFrom('users').selectAll().execute()) {
       const userId = user_id as UserId
-      if (this.state.users.has(userId)) continue
+      if (created.has(user_id) || this.state.users.has(userId)) continue
       this.state.users.put({ userId, address: address as Address, createdAt: created_at as Millis })
       const none = { free: 0n as Quote, pendingWithdrawal: 0n as Quote, reserved: 0n as Quote }
       this.state.accounts.put({ userId, ...none })

@@ -4,7 +4,12 @@ import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Identity, PROTOCOL, type Role } from '../../../../keeper/engine/link/messages.ts'
 import { RecentReplies } from '../../../../keeper/engine/link/recent-replies.ts'
-import { LINK_LIMITS, type LinkPorts, serveLink } from '../../../../keeper/engine/link/server.ts'
+import {
+  LINK_LIMITS,
+  type LinkPorts,
+  type ReceivedRequest,
+  serveLink,
+} from '../../../../keeper/engine/link/server.ts'
 import type { Reply, Request } from '../../../../keeper/engine/owner.ts'
 import type { EngineLogger, Timer } from '../../../../keeper/engine/ports.ts'
 
@@ -32,7 +37,7 @@ export class MemberFixture {
   readonly path: string
   isOwner: boolean
   token = 1
-  readonly received: Request<Command>[] = []
+  readonly received: ReceivedRequest<Command>[] = []
   /** Answers a command; by default at once, with its name. */
   answer: (request: Request<Command>) => Promise<Reply<unknown>> = async ({ command }) => ({
     answer: command.name,
@@ -82,6 +87,15 @@ export class MemberFixture {
   announce(isOwner: boolean): void {
     this.isOwner = isOwner
     for (const link of this.#links) link.announce()
+  }
+
+  /** As a stopped process: nothing is read until the returned function is called. */
+  freeze(): () => void {
+    const frozen = [...this.#sockets]
+    for (const socket of frozen) socket.pause()
+    return () => {
+      for (const socket of frozen) socket.resume()
+    }
   }
 
   cutConnections(): void {

@@ -10,6 +10,7 @@ import {
   takeLease,
   writeTables,
 } from '../../../../db/engine-journal.ts'
+import { shardEnds } from '../../../../db/journal.ts'
 import type { Statement } from '../../../../db/round-trip.ts'
 import { AppliedRows } from '../../../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../../../domain/exchange/apply.ts'
@@ -108,7 +109,8 @@ export class WrittenTables {
 
   async write(statements: readonly Statement[]): Promise<boolean> {
     const step = { token: this.token, from: this.#written, to: this.#number }
-    if (!(await writeTables(await this.pool.connect(), step, statements))) return false
+    const content = { ends: shardEnds(this.#pending), statements }
+    if (!(await writeTables(await this.pool.connect(), step, content))) return false
     this.#written = this.#number
     this.#pending = []
     return true

@@ -1,4 +1,4 @@
-/** The tables and the example of contracts/README.md, compared with the contracts and the encoder that they describe. */
+/** Pages of docs/audit, compared with the contracts and the encoder that they describe. */
 import { globSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { expect } from 'chai'
@@ -21,14 +21,16 @@ import { examplePart } from './support/example-part.ts'
 
 type Connection = Awaited<ReturnType<typeof chain>>
 
-const README = readFileSync('contracts/README.md', 'utf8')
+const PAGES = ['functions', 'encoding', 'arithmetic']
+  .map((page) => readFileSync(`docs/audit/${page}.md`, 'utf8'))
+  .join('\n')
 
 /** The text from one heading to the next of its level. */
 function section(heading: string): string {
-  const from = README.indexOf(`\n## ${heading}\n`)
-  if (from < 0) throw new RangeError(`contracts/README.md has no section "${heading}"`)
-  const to = README.indexOf('\n## ', from + 1)
-  return README.slice(from, to < 0 ? undefined : to)
+  const from = PAGES.indexOf(`\n## ${heading}\n`)
+  if (from < 0) throw new RangeError(`docs/audit has no section "${heading}"`)
+  const to = PAGES.indexOf('\n## ', from + 1)
+  return PAGES.slice(from, to < 0 ? undefined : to)
 }
 
 const rowsOf = (heading: string): string[][] =>
@@ -76,7 +78,7 @@ function documented(): Map<string, { name: string; code: string }[]> {
   return table
 }
 
-describe('contracts/README.md', () => {
+describe('the pages of docs/audit', () => {
   describe('when a contract has an external function that changes state', () => {
     const table = documented()
     const namesOf = (contract: string) => (table.get(contract) ?? []).map(({ name }) => name).sort()
@@ -154,20 +156,19 @@ describe('contracts/README.md', () => {
         if (row === undefined) uncited.push(file)
         else cited.set(row, (cited.get(row) ?? new Set()).add(file))
       }
+    const items = section('Bounds of unchecked blocks').matchAll(/^- \*\*(U\d+)\*\* ([^.]*)\./gm)
     const rows = new Map(
-      rowsOf('Bounds of unchecked blocks')
-        .filter(([id = '']) => /^U\d+$/.test(id))
-        .map(([id = '', files = '']) => [
-          id,
-          new Set([...files.matchAll(/`(\w+)/g)].map((match) => match[1])),
-        ]),
+      [...items].map(([, id = '', files = '']) => [
+        id,
+        new Set([...files.matchAll(/`(\w+)/g)].map((match) => match[1])),
+      ]),
     )
 
-    it('its comment cites a row of the table of bounds', () => {
+    it('its comment cites an entry of the list of bounds', () => {
       expect(uncited).to.deep.equal([])
     })
 
-    it('the row that it cites names its file, and no row is uncited', () => {
+    it('the entry that it cites names its file, and no entry is uncited', () => {
       expect(Object.fromEntries([...rows].sort())).to.deep.equal(Object.fromEntries([...cited].sort()))
     })
   })
@@ -175,14 +176,12 @@ describe('contracts/README.md', () => {
   // -------------------------------------------------------------------- narrowing casts
 
   describe('when a value is cast to a narrower type', () => {
-    const entry = /`(\w+)`: ((?:`[^`]+`(?:, )?)+)/g
-    const documented = rowsOf('Narrowing casts').flatMap(([, casts = '']) =>
-      [...casts.matchAll(entry)].flatMap(([, file, list = '']) =>
-        [...list.matchAll(/`([^`]+)`/g)].map(([, cast]) => `${file}: ${cast}`),
-      ),
+    const entry = /`(\w+)`:\s+((?:`[^`]+`(?:,\s+)?)+)/g
+    const documented = [...section('Narrowing casts').matchAll(entry)].flatMap(([, file, list = '']) =>
+      [...list.matchAll(/`([^`]+)`/g)].map(([, cast]) => `${file}: ${cast}`),
     )
 
-    it('the table has the cast, and no cast that the contracts do not have', () => {
+    it('the list has the cast, and no cast that the contracts do not have', () => {
       const found = globSync('contracts/**/*.sol')
         .filter((path) => !path.includes('/mocks/'))
         .flatMap((path) =>
@@ -196,11 +195,11 @@ describe('contracts/README.md', () => {
   // -------------------------------------------------------------------- one part in hex
 
   describe('when the example part is encoded', () => {
-    it('its bytes are those of the README', () => {
+    it('its bytes are those of the page', () => {
       expect(hexOf('One part in hex')).to.equal(hexlify(encodeSettleBatch(examplePart(), perpetual)))
     })
 
-    it('SettlementLens decodes them to the fields of the README', async () => {
+    it('SettlementLens decodes them to the fields of the page', async () => {
       const lens = await new SettlementLens__factory(await firstSigner(await chain())).deploy()
       const part = examplePart()
       const [header, orders, proof] = await lens.decodePart(hexOf('One part in hex'))

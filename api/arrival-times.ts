@@ -1,0 +1,66 @@
+/**
+ * When this process received the request of a command. The engine refuses an attempt that is older than an answer to the same command elsewhere, so
+ * these times must not be later than the true ones: bytes that arrived while the process was paused are read only afterwards.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+const TICK_MS = 20
+/** A tick that is late by more is a pause, of this process (SIGSTOP) or of its machine. */
+const PAUSE_MS = 100
+/** What is read within this time after a pause may have arrived in it. */
+const DRAIN_MS = 500
+
+/** Times by the monotonic clock. */
+export class ArrivalTimes {
+  readonly #monotonic: () => number
+  readonly #requests = new AsyncLocalStorage<number>()
+  readonly #timer: NodeJS.Timeout
+  #tickAt: number
+  #pausedFrom = 0
+  #drainedAt = Number.NEGATIVE_INFINITY
+
+  constructor(monotonic: () => number = () => performance.now()) {
+    this.#monotonic = monotonic
+    this.#tickAt = monotonic()
+    this.#timer = setInterval(() => this.tick(), TICK_MS)
+    this.#timer.unref()
+  }
+
+  /** The process runs. */
+  tick(): void {
+    const now = this.#monotonic()
+    const wasDrained = this.#drainedAt <= this.#tickAt
+    if (now - this.#tickAt > TICK_MS + PAUSE_MS) {
+      // A second pause soon after the first one: what arrived in the first may still be unread.
+      if (wasDrained) this.#pausedFrom = this.#tickAt
+      this.#drainedAt = now + DRAIN_MS
+    }
+    this.#tickAt = now
+  }
+
+  /** A time before which nothing that is read now has arrived, unless the process was paused for `PAUSE_MS` at most. */
+  now(): number {
+    this.tick()
+    const now = this.#monotonic()
+    return now < this.#drainedAt ? this.#pausedFrom : now
+  }
+
+  /** Runs the work of a request that has arrived at the time. */
+  run<Result>(at: number, work: () => Result): Result {
+    return this.#requests.run(at, work)
+  }
+
+  /** Runs the work of a request that is read now. */
+  receive<Result>(work: () => Result): Result {
+    return this.run(this.now(), work)
+  }
+
+  /** Arrival of the present request; the present time outside of requests. */
+  get current(): number {
+    return this.#requests.getStore() ?? this.now()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Keeps an attempt at a command from being executed once another answer has said that the command was not. An attempt may be late: its api was frozen,
+ * or its bytes waited in the socket of a frozen engine, while another api answered the same command. A fence on a command's key refuses every
+ * attempt that its api received before the fence. Fences end with the owner: its successor executes no placement that an api had received before it
+ * became the owner.
+ */
+import type { OrdersAnswer, OrdersCommand } from '../../domain/exchange/decide/orders/command.ts'
+import { keysOf, refusedKeys } from '../../domain/exchange/decide/orders/command-keys.ts'
+import type { ExchangeAnswer, ExchangeCommand } from './commands.ts'
+
+/** No attempt is older when the engine receives it: connections refuse it before. */
+export const MAX_ATTEMPT_AGE_MS = 60_000
+
+export interface Attempt {
+  /** False if the answer refuses the command, and an older attempt that is not decided may still be executed. */
+  answered(answer: ExchangeAnswer): boolean
+  ended(): void
+}
+
+const KEYLESS: Attempt = { answered: () => true, ended() {} }
+
+const isPlacement = ({ items }: OrdersCommand): boolean =>
+  items.some(({ kind }) => kind === 'place' || kind === 'replace')
+
+export class Attempts {
+  readonly #monotonic: () => number
+  /** Times of the fences by key, those of the last `MAX_ATTEMPT_AGE_MS` at least: of this period, and of the one before. */
+  #newest = new Map<string, number>()
+  #earlier = new Map<string, number>()
+  #since: number
+  /** When the attempts that are not answered were received by their apis, by key. */
+  readonly #open = new Map<string, Set<{ readonly arrivedAt: number }>>()
+  #ownerSince = Number.NEGATIVE_INFINITY
+
+  constructor(monotonic: () => number) {
+    this.#monotonic = monotonic
+    this.#since = monotonic()
+  }
+
+  /** The member has become the owner, and does not know the fences of the owner before. */
+  owns(): void {
+    this.#ownerSince = this.#monotonic()
+  }
+
+  /** From now on no attempt is executed that an api has received before. */
+  fence(keys: readonly string[]): void {
+    const now = this.#monotonic()
+    if (now - this.#since >= MAX_ATTEMPT_AGE_MS) {
+      this.#since = now
+      this.#earlier = this.#newest
+      this.#newest = new Map()
+    }
+    for (const key of keys) this.#newest.set(key, now)
+  }
+
+  /** `arrivedAt`: by this member's monotonic clock, not later than when an api received the attempt. Null if it must not be executed. */
+  begin(command: ExchangeCommand, arrivedAt: number): Attempt | null {
+    if (command.kind !== 'orders') return KEYLESS
+    if (arrivedAt < this.#ownerSince && isPlacement(command)) return null
+    const keys = keysOf(command)
+    if (keys.some((key) => this.#isFenced(key, arrivedAt))) return null
+    const own = { arrivedAt }
+    for (const key of keys) {
+      const attempts = this.#open.get(key)
+      if (attempts === undefined) this.#open.set(key, new Set([own]))
+      else attempts.add(own)
+    }
+    return {
+      answered: (answer) => {
+        const refused = refusedKeys(command, answer as OrdersAnswer)
+        this.fence(refused)
+        return !refused.some((key) => this.#hasOlder(key, arrivedAt))
+      },
+      ended: () => {
+        for (const key of keys) {
+          const attempts = this.#open.get(key)
+          attempts?.delete(own)
+          if (attempts?.size === 0) this.#open.delete(key)
+        }
+      },
+    }
+  }
+
+  #isFenced(key: string, arrivedAt: number): boolean {
+    const at = this.#newest.get(key) ?? this.#earlier.get(key)
+    return at !== undefined && arrivedAt < at
+  }
+
+  #hasOlder(key: string, arrivedAt: number): boolean {
+    for (const other of this.#open.get(key) ?? []) if (other.arrivedAt < arrivedAt) return true
+    return false
+  }
+}
