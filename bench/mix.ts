@@ -4,14 +4,21 @@
  * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
  *
  *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
- *   npm run bench:mix -- --rate 100 --requote 200
+ *   npm run bench:mix -- --rate 100 --requote 200 [--requote-by place]
  *   npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
  */
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { argumentsOf, positiveNumber, text, wholeNumber, withDefault } from '../service/command-line.ts'
+import {
+  argumentsOf,
+  oneOf,
+  positiveNumber,
+  text,
+  wholeNumber,
+  withDefault,
+} from '../service/command-line.ts'
 import { overrideFeed } from '../stack/feed-override.ts'
 import type { Stack } from '../stack/stack.ts'
 import { startComplete } from './intake/complete-target.ts'
@@ -24,7 +31,8 @@ import { startMoreApis } from './mix/more-apis.ts'
 import { type Measurement, print } from './mix/print.ts'
 import { descendants, processorTimes, timesBetween } from './mix/processor-time.ts'
 import type { PricePoint } from './mix/recorded.ts'
-import type { BatchSample, RequoteMessage, RequoteTask } from './mix/requoter.ts'
+import { REQUOTE_WAYS, type RequoteTask } from './mix/requote-plan.ts'
+import type { BatchSample, RequoteMessage } from './mix/requoter.ts'
 import { stagesOf } from './mix/stages.ts'
 
 const options = argumentsOf({
@@ -39,9 +47,10 @@ const options = argumentsOf({
     api: withDefault(wholeNumber('number of api processes', { least: 1, most: 8 }), 1),
     hogs: withDefault(wholeNumber('endless loops that run beside the exchange', { most: 64 }), 0),
     requote: withDefault(
-      wholeNumber('quotes of a market maker, all replaced every 200 ms over the feed', { most: 1_000 }),
+      wholeNumber('quotes of a market maker, all renewed every 200 ms over the feed', { most: 1_000 }),
       0,
     ),
+    'requote-by': withDefault(oneOf(REQUOTE_WAYS, 'replace the quotes, or cancel and place them'), 'replace'),
     cores: text('<list>', 'processors of the generator, such as 0 or 0,1; the exchange runs on the others'),
     seed: withDefault(wholeNumber('of the flow: equal seeds send equal orders'), 1),
     recorded: text('<file>', 'send recorded order flow in place of the mix; see npm run cb -- replay'),
@@ -129,6 +138,7 @@ async function startRequoter({ port, keys, markets }: Target, seconds: number): 
     market,
     quotes,
     seconds,
+    by: options['requote-by'],
   } satisfies RequoteTask)
   await next()
   return {
@@ -202,6 +212,7 @@ async function measure(): Promise<Measurement> {
       stages: await stagesOf(target.db, watch.progress, { from, until }),
       samples: result.samples.filter(measured),
       requotes: (await requoted).filter(measured),
+      requotedBy: options['requote-by'],
       latestMs: result.latestMs,
     }
   } finally {

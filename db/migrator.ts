@@ -6,12 +6,14 @@ import * as exchange from './migrations/0100-exchange.ts'
 import * as readModel from './migrations/0101-read-model.ts'
 import * as journalOfGroups from './migrations/0102-journal-of-groups.ts'
 import * as endsInPlace from './migrations/0103-ends-in-place.ts'
+import * as chainFills from './migrations/0104-chain-fills.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
   '0101-read-model': readModel,
   '0102-journal-of-groups': journalOfGroups,
   '0103-ends-in-place': endsInPlace,
+  '0104-chain-fills': chainFills,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

@@ -36,7 +36,7 @@ import type { ShardEpochs } from './shard-epochs.ts'
 import { createFindOrders, createFindOrdersById } from './stored-orders.ts'
 import { cancelAll, cancelBatch } from './submit-cancels.ts'
 import { closePosition } from './submit-close.ts'
-import { type JsonText, placeBatch } from './submit-placements.ts'
+import { placeBatch, type WrittenAnswer } from './submit-placements.ts'
 import { replaceBatch, replaceOrder } from './submit-replacements.ts'
 import { cancelLabelled, cancelOrder, placeOrder } from './submit-single.ts'
 import type { TableProgress } from './table-progress.ts'
@@ -51,9 +51,9 @@ export interface CommandPipeline {
   close(caller: Caller, body: ClosePositionBody, arrival?: Arrival): Promise<ClosePositionAnswer>
   /** A dry run of the placement. */
   validate(caller: Caller, body: ValidateBody): Promise<ValidateAnswer>
-  placeBatch(caller: Caller, body: PlaceBatchBody, arrival?: Arrival): Promise<JsonText>
+  placeBatch(caller: Caller, body: PlaceBatchBody, arrival?: Arrival): Promise<WrittenAnswer>
   replace(caller: Caller, body: ReplaceBody, arrival?: Arrival): Promise<ReplaceAnswer>
-  replaceBatch(caller: Caller, body: ReplaceBatchBody, arrival?: Arrival): Promise<JsonText>
+  replaceBatch(caller: Caller, body: ReplaceBatchBody, arrival?: Arrival): Promise<WrittenAnswer>
   cancel(caller: Caller, hash: string, reason: string | null): Promise<CancelAnswer>
   cancelLabelled(caller: Caller, clientOrderId: string, reason: string | null): Promise<CancelAnswer>
   cancelBatch(caller: Caller, body: CancelBatchBody, reason: string | null): Promise<CancelBatchAnswer>

@@ -15,8 +15,16 @@ import type { StoredOrder } from './stored-orders.ts'
 import type { CommandPorts } from './submit-single.ts'
 import { wholeError } from './whole-error.ts'
 
-/** The serialized answer. */
-export type JsonText = string
+/** The serialized answer, and its bookmark, which a connection repeats beside it. */
+export interface WrittenAnswer {
+  readonly json: string
+  readonly readAfter: PlaceBatchAnswer['read_after']
+}
+
+export const written = (answer: Pick<PlaceBatchAnswer, 'read_after'>): WrittenAnswer => ({
+  json: JSON.stringify(answer),
+  readAfter: answer.read_after,
+})
 
 const itemsOf = itemParser<PlaceOrderBody>({
   schema: PlaceOrderBody,
@@ -68,12 +76,12 @@ export async function placeBatch(
   caller: Caller,
   body: PlaceBatchBody,
   arrival: Arrival,
-): Promise<JsonText> {
+): Promise<WrittenAnswer> {
   const items = await itemsOf(ports, caller, body.orders)
   const batch = { request: requestOf('place/batch', body), items, isAtomic: body.mode === 'atomic' }
   const executed = await executeBatch(ports, caller, batch, { arrival })
   return afterExecution(ports.logger, {}, async () =>
-    JSON.stringify(
+    written(
       'stored' in executed
         ? await repeated(ports, caller, body, executed.stored)
         : firstAnswer(body, items, executed.report),

@@ -19,7 +19,7 @@ import { parseFlags, parseOrder } from './parse-order.ts'
 import { withLaterPlacements } from './repeated-refusals.ts'
 import { firstAnswer, hashesOfRequest, repeatedAnswer } from './stored-answer.ts'
 import type { StoredOrder } from './stored-orders.ts'
-import { executeBatch, type JsonText } from './submit-placements.ts'
+import { executeBatch, type WrittenAnswer, written } from './submit-placements.ts'
 import { type CommandPorts, executeOne, NOT_IN_BOOK, placementAnswer, quotesFor } from './submit-single.ts'
 
 /** The order that a replacement names. */
@@ -106,7 +106,7 @@ export async function replaceBatch(
   caller: Caller,
   body: ReplaceBatchBody,
   arrival: Arrival,
-): Promise<JsonText> {
+): Promise<WrittenAnswer> {
   const items = await itemsOf(ports, caller, body.orders)
   const batch = { request: requestOf('replace/batch', body), items, isAtomic: body.mode === 'atomic' }
   const targets = items.flatMap((item) => (item.kind === 'replace' ? [item.target] : []))
@@ -126,7 +126,7 @@ async function answered(
   caller: Caller,
   body: ReplaceBatchBody,
   result: BatchResult,
-): Promise<JsonText> {
+): Promise<WrittenAnswer> {
   const { answer, replaced, ids } =
     'stored' in result ? await repeated(ports, caller, body, result.stored) : first(body, result)
   const missing = ids.filter((id, at) => id !== null && replaced[at] === undefined) as string[]
@@ -139,7 +139,8 @@ async function answered(
     const { order, is_duplicate, read_after } = one
     return { order, replaced: orderView(specOf(specs, row), row, NOT_IN_BOOK), is_duplicate, read_after }
   })
-  return JSON.stringify({ ...answer, results } satisfies ReplaceBatchAnswer)
+  const whole: ReplaceBatchAnswer = { ...answer, results }
+  return written(whole)
 }
 
 /** The answer of a batch of placements, with the replaced orders that are known and the ids of all. */

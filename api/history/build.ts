@@ -10,8 +10,8 @@ import { csvLine } from '../wire/csv.ts'
 import type { Content } from './content.ts'
 import type { RowPage } from './query.ts'
 
-/** Rows of a page: some milliseconds of this process, between which it serves others. */
-const PAGE_ROWS = 1_000
+/** Rows of a page: few milliseconds of this process, between which it serves other requests. */
+const PAGE_ROWS = 250
 
 export interface BuiltFile {
   /** The file has no name any more: closing the handle deletes it, and so does the end of the process. */

@@ -18,6 +18,12 @@ export const HISTORY_TABLES = [
   ...(['read.batches', 'read.candles', 'read.fills', 'read.funding_rates', 'read.price_candles'] as const),
 ] as const satisfies readonly ReadTableName[]
 
+/**
+ * Fills of no batch that this database has cleared, such as those that settled after the backup from which it was restored. Their time is that of their
+ * block. Two partial indexes have this condition.
+ */
+const ONLY_ON_CHAIN = sql`fill_id like '%-c%'`
+
 /** The projections of these tables. */
 const PROJECTIONS = ['batches', 'orders', 'funding_rates', 'price_candles']
 
@@ -26,9 +32,9 @@ const PROJECTIONS = ['batches', 'orders', 'funding_rates', 'price_candles']
 interface ProgressRow {
   readonly market_id: number
   readonly ended: StoredEnd | null
-  /** Time of the first batch, published price or funding rate; null if there is none. */
+  /** Time of the first batch, published price, funding rate or fill of the chain; null if there is none. */
   readonly first_at: number | null
-  /** Time of the oldest batch that can still change; null if there is none. */
+  /** Time of the oldest batch or fill of the chain that can still change; null if there is none. */
   readonly open_at: number | null
   /** Time of the newest batch or published price. */
   readonly reached_at: number | null
@@ -88,9 +94,16 @@ export async function historyDays(
       least(
         (select as_of from read.batches where market_id = m.market_id order by as_of limit 1),
         (select start from read.price_candles where market_id = m.market_id and span = ${DAY} order by start limit 1),
-        (select as_of from read.funding_rates where market_id = m.market_id and is_mined order by as_of limit 1)
+        (select as_of from read.funding_rates where market_id = m.market_id and is_mined order by as_of limit 1),
+        (select matched_at from read.fills where market_id = m.market_id and ${ONLY_ON_CHAIN} order by matched_at limit 1)
       ) as first_at,
-      (select as_of from read.batches where market_id = m.market_id and not is_final order by as_of limit 1) as open_at,
+      least(
+        (select as_of from read.batches where market_id = m.market_id and not is_final order by as_of limit 1),
+        (
+          select matched_at from read.fills where market_id = m.market_id and ${ONLY_ON_CHAIN} and status <> 'CONFIRMED'
+          order by matched_at limit 1
+        )
+      ) as open_at,
       greatest(
         (select as_of from read.batches where market_id = m.market_id order by as_of desc limit 1),
         (
@@ -137,28 +150,42 @@ export type HistoryFill = Pick<
   | 'matched_at'
 >
 
-/** Confirmed fills in the order of batch, part and place. Batches of a day are consecutive. */
+/**
+ * Confirmed fills in the order of batch, part and place. Batches of a day are consecutive. Fills that only the chain has widen the range of batches: their
+ * batch has no row, or its auction was on the day before.
+ */
 export async function fillsOfDay(
   db: Db | Tx,
   { marketId, day }: FileKey,
   { limit, after }: RowPage<HistoryFill>,
 ): Promise<HistoryFill[]> {
+  const isOfChain = sql`market_id = ${marketId} and ${ONLY_ON_CHAIN} and matched_at >= ${day} and matched_at < ${day + DAY}`
+  // One lower bound: with a second one, Postgres starts each page at the first batch of the day.
+  const from =
+    after === null
+      ? sql`batch_id >= days.first`
+      : sql`(batch_id, part, place) > (${after.batch_id}::bigint, ${after.part}::bigint, ${after.place}::bigint)`
   const { rows } = await sql<HistoryFill>`
     with days as (
       select
-        (select batch_id from read.batches where market_id = ${marketId} and as_of >= ${day} order by as_of, batch_id limit 1) as first,
-        (
-          select batch_id from read.batches where market_id = ${marketId} and as_of < ${day + DAY}
-          order by as_of desc, batch_id desc limit 1
+        least(
+          (select batch_id from read.batches where market_id = ${marketId} and as_of >= ${day} order by as_of, batch_id limit 1),
+          (select batch_id from read.fills where ${isOfChain} order by matched_at, batch_id limit 1)
+        ) as first,
+        greatest(
+          (
+            select batch_id from read.batches where market_id = ${marketId} and as_of < ${day + DAY}
+            order by as_of desc, batch_id desc limit 1
+          ),
+          (select batch_id from read.fills where ${isOfChain} order by matched_at desc, batch_id desc limit 1)
         ) as last
     )
     select f.market_id, f.batch_id, f.part, f.place, f.side, f.forced, f.price, f.steps, f.taker_steps, f.tx_hash, f.block, f.matched_at
     from days
     cross join lateral (
       select * from read.fills
-      where market_id = ${marketId} and batch_id >= days.first and batch_id <= days.last and status = 'CONFIRMED'
+      where market_id = ${marketId} and ${from} and batch_id <= days.last and status = 'CONFIRMED'
         and matched_at >= ${day} and matched_at < ${day + DAY}
-        ${after === null ? sql`` : sql`and (batch_id, part, place) > (${after.batch_id}::bigint, ${after.part}::bigint, ${after.place}::bigint)`}
       order by batch_id, part, place limit ${limit}
     ) f
   `.execute(db)

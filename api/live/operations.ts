@@ -82,16 +82,12 @@ export async function execute(
   switch (message.op) {
     case 'place':
       return resultOf(await commands.place(caller, message.body, arrival))
-    case 'place_batch': {
-      const json = await commands.placeBatch(caller, message.body, arrival)
-      return { json, readAfter: JSON.parse(json).read_after }
-    }
+    case 'place_batch':
+      return commands.placeBatch(caller, message.body, arrival)
     case 'replace':
       return resultOf(await commands.replace(caller, message.body, arrival))
-    case 'replace_batch': {
-      const json = await commands.replaceBatch(caller, message.body, arrival)
-      return { json, readAfter: JSON.parse(json).read_after }
-    }
+    case 'replace_batch':
+      return commands.replaceBatch(caller, message.body, arrival)
     case 'cancel': {
       const { order_hash: hash, ...body } = message.body
       return resultOf(await commands.cancel(caller, hash, body))

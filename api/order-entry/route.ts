@@ -137,7 +137,7 @@ function placingMany(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: PlaceBatchAnswer },
       },
     },
-    (request) => commands.placeBatch(callerOf(request), request.body) as never,
+    async (request) => (await commands.placeBatch(callerOf(request), request.body)).json as never,
   )
 }
 
@@ -190,7 +190,7 @@ function replacing(app: App, { commands }: OrderEntryPorts): void {
         response: { 200: ReplaceBatchAnswer },
       },
     },
-    (request) => commands.replaceBatch(callerOf(request), request.body) as never,
+    async (request) => (await commands.replaceBatch(callerOf(request), request.body)).json as never,
   )
 }
 

@@ -53,6 +53,7 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
   const effective = effectivePrice(spec, row, oracle)
   const { protection_price: tick } = row
   const protection = tick === null ? null : priceOf(spec, tick as Ticks)
+  const acceptedAt = isoTime(row.accepted_at)
   return {
     order_id: row.order_id,
     order_hash: row.hash,
@@ -103,8 +104,8 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
     forced: row.forced,
     expiration_seconds: row.expiration,
     salt: String(row.salt),
-    created_at: isoTime(row.accepted_at),
-    updated_at: isoTime(row.updated_at),
+    created_at: acceptedAt,
+    updated_at: row.updated_at === row.accepted_at ? acceptedAt : isoTime(row.updated_at),
   }
 }
 

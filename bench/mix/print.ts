@@ -4,6 +4,7 @@ import type { Statements } from './database-watch.ts'
 import type { Kind } from './flow.ts'
 import type { Sample } from './generator.ts'
 import type { ProcessorTimes } from './processor-time.ts'
+import type { RequoteWay } from './requote-plan.ts'
 import type { BatchSample } from './requoter.ts'
 import type { Stages } from './stages.ts'
 
@@ -23,14 +24,17 @@ export interface Measurement {
   readonly recovery: readonly [number, number]
   readonly stages: Stages
   readonly samples: readonly Sample[]
-  /** Batches of a market maker's replacements. */
+  /** Batches of a market maker's quotes. */
   readonly requotes: readonly BatchSample[]
+  readonly requotedBy: RequoteWay
   readonly latestMs: number
 }
 
 const KINDS: readonly Kind[] = ['resting', 'crossing', 'conditional', 'cancel']
 /** Programs of the measurement itself. */
 const OWN: ReadonlySet<string> = new Set(['generator', 'bench', 'hogs', 'database: clearbatch', 'rest'])
+
+const NAMES: Readonly<Record<RequoteWay, string>> = { replace: 'replacement', place: 'placement' }
 
 const rounded = (value: number, digits = 1): number => Number(value.toFixed(digits))
 
@@ -41,7 +45,7 @@ const latencies = (values: readonly number[]) => ({
   max_ms: rounded(percentile(values, 1)),
 })
 
-function latencyTable({ samples, requotes, stages }: Measurement) {
+function latencyTable({ samples, requotes, requotedBy, stages }: Measurement) {
   const answered = KINDS.map((kind) => {
     const accepted = samples.filter((sample) => sample.kind === kind && sample.code === null)
     return [`sent → answered: ${kind}`, latencies(accepted.map(({ ms }) => ms))] as const
@@ -51,25 +55,39 @@ function latencyTable({ samples, requotes, stages }: Measurement) {
     ...answered,
     ['sent → refused: placement', latencies(refused.map(({ ms }) => ms))],
     ...(requotes.length > 0
-      ? [['sent → answered: batch of replacements', latencies(requotes.map(({ ms }) => ms))] as const]
+      ? [
+          [
+            `sent → answered: batch of ${NAMES[requotedBy]}s`,
+            latencies(requotes.map(({ ms }) => ms)),
+          ] as const,
+        ]
       : []),
     ['accepted → fill readable', latencies(stages.readable)],
   ])
 }
 
-function processorTable({ used, idleTimes, idle, seconds, stages, samples }: Measurement) {
+const renewedOf = ({ requotes }: Measurement): number =>
+  requotes.reduce((sum, { renewed }) => sum + renewed, 0)
+
+function processorTable(measurement: Measurement) {
+  const { used, idleTimes, idle, seconds, stages, samples, requotedBy } = measurement
+  const quotes = renewedOf(measurement)
   const line = (time: number, idleTime: number) => ({
     'ms per order': rounded((time * 1000) / stages.orders, 3),
     'ms per request': rounded((time * 1000) / samples.length, 3),
+    ...(quotes > 0 && { [`ms per ${NAMES[requotedBy]}`]: rounded((time * 1000) / quotes, 3) }),
     cores: rounded(time / seconds, 3),
     'cores idle': rounded(idleTime / idle, 3),
   })
   const exchange = [...used].filter(([kind]) => !OWN.has(kind))
-  const sum = (times: ProcessorTimes): number =>
-    [...times].reduce((total, [kind, time]) => (OWN.has(kind) ? total : total + time), 0)
+  const sum = (times: ProcessorTimes, isCounted: (kind: string) => boolean): number =>
+    [...times].reduce((total, [kind, time]) => (isCounted(kind) ? total + time : total), 0)
+  const total = (isCounted: (kind: string) => boolean) =>
+    line(sum(used, isCounted), sum(idleTimes, isCounted))
   const lines = [...exchange, ...[...used].filter(([kind]) => OWN.has(kind))]
   return Object.fromEntries([
-    ['exchange', line(sum(used), sum(idleTimes))],
+    ['exchange', total((kind) => !OWN.has(kind))],
+    ['exchange without chain', total((kind) => !OWN.has(kind) && kind !== 'chain')],
     ...lines.map(([kind, time]) => [kind, line(time, idleTimes.get(kind) ?? 0)] as const),
   ])
 }
@@ -88,16 +106,19 @@ function waitTable({ waits, stages, seconds }: Measurement) {
   )
 }
 
-function errorTable({ samples, requotes }: Measurement): Record<string, number> {
+function errorTable({ samples, requotes, requotedBy }: Measurement): Record<string, number> {
   const refused = samples.filter(({ code }) => code !== null).map(({ kind, code }) => `${kind}: ${code}`)
-  const kept = requotes.flatMap(({ refused: codes }) => codes.map((code) => `replacement: ${code}`))
+  const kept = requotes.flatMap(({ refused: codes }) =>
+    codes.map((code) => `quote's ${NAMES[requotedBy]}: ${code}`),
+  )
   const byCode = Map.groupBy([...refused, ...kept], (line) => line)
   return Object.fromEntries([...byCode].map(([code, all]) => [code, all.length]))
 }
 
 export function print(measurement: Measurement): void {
-  const { rate, seconds, apis, recovery, load, stages, samples, requotes, statements, latestMs } = measurement
-  const replaced = requotes.reduce((sum, batch) => sum + batch.replaced, 0)
+  const { rate, seconds, apis, recovery, load, stages, samples, requotedBy, statements, latestMs } =
+    measurement
+  const quotes = renewedOf(measurement)
   const perOrder = (calls: number): number => rounded(calls / stages.orders, 2)
   const latency = latencyTable(measurement)
   const processor = processorTable(measurement)
@@ -115,7 +136,7 @@ export function print(measurement: Measurement): void {
     `${stages.orders} orders accepted`,
     `${samples.length} requests`,
     `${stages.fills} orders filled`,
-    ...(replaced > 0 ? [`${replaced} replaced`] : []),
+    ...(quotes > 0 ? [`${quotes} ${NAMES[requotedBy]}s of quotes`] : []),
   ]
   console.log(`${flow} for ${seconds} s: ${results.join(', ')}`)
   console.log(machine)
@@ -138,7 +159,7 @@ export function print(measurement: Measurement): void {
   }
   console.log('errors', errors)
   const { orders, fills } = stages
-  const counts = { orders, fills, replaced, requests: samples.length }
+  const counts = { orders, fills, quotes, requotedBy, requests: samples.length }
   const line = { bench: 'mix', rate, seconds, apis, ...counts, ...machine, latency, processor, waits }
   console.log(JSON.stringify({ ...line, 'statements per order': calls, errors }))
 }

@@ -5,7 +5,7 @@
 import { type Closing, modeAt } from '../risk/ending.ts'
 import type { Millis } from '../units.ts'
 import type { MarketMode, MarketSpec } from './market.ts'
-import { isStricter, listedParameters, type MarketParameters, stricterOf } from './parameters.ts'
+import { isStricter, type MarketParameters, stricterOf } from './parameters.ts'
 
 export interface ParametersChange {
   readonly parameters: MarketParameters
@@ -122,12 +122,17 @@ export const modeInForce = ({ mode, chain, closing }: TermsState, asOf: Millis):
 
 /** Specification with the parameters in force. Returns the same object while the listed parameters apply. */
 export function specAt(listed: MarketSpec, chain: ChainTerms, asOf: Millis): MarketSpec {
-  const { reports: _, ...inForce } = applyDue(chain, asOf).parameters
-  const { reports: __, ...before } = listedParameters(listed, null)
-  const isAsListed = Object.entries(inForce).every(
-    ([name, value]) => before[name as keyof typeof before] === value,
-  )
-  return isAsListed ? listed : { ...listed, ...inForce }
+  const { parameters } = applyDue(chain, asOf)
+  if (isAsListed(listed, parameters)) return listed
+  const { reports: _, ...inForce } = parameters
+  return { ...listed, ...inForce }
+}
+
+/** Compared without intermediate objects: every order of a batch asks for the terms in force. */
+function isAsListed(listed: MarketSpec, parameters: MarketParameters): boolean {
+  for (const name of Object.keys(parameters) as (keyof MarketParameters)[])
+    if (name !== 'reports' && parameters[name] !== listed[name]) return false
+  return true
 }
 
 // ---------------------------------------------------------------------- announced

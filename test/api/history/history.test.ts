@@ -4,7 +4,13 @@ import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { batchesOfDay, fillsOfDay, historyDays } from '../../../api/history/query.ts'
+import {
+  batchesOfDay,
+  fillsOfDay,
+  type HistoryBatch,
+  type HistoryFill,
+  historyDays,
+} from '../../../api/history/query.ts'
 import { createExplainedDb } from '../../support/explained-db.ts'
 import { e18 } from '../../support/markets.ts'
 import { codeOf, type ExchangeFixture, startExchange, startSecondApi } from '../support/exchange-fixture.ts'
@@ -375,23 +381,15 @@ describe('the files of the public history', function () {
     })
     const explained = createExplainedDb(exchange.url)
     const key = { marketId: 1, day: FIRST } as const
-    const page = await fillsOfDay(explained.db, { ...key, kind: 'fills' }, { limit: 1_000, after: null })
-    const next = await fillsOfDay(
-      explained.db,
-      { ...key, kind: 'fills' },
-      { limit: 1_000, after: page[999] as never },
-    )
-    expect([page.length, next.length]).to.deep.equal([1_000, 1_000])
-    const batches = await batchesOfDay(
-      explained.db,
-      { ...key, kind: 'auctions' },
-      { limit: 1_000, after: null },
-    )
-    await batchesOfDay(
-      explained.db,
-      { ...key, kind: 'auctions' },
-      { limit: 1_000, after: batches[999] as never },
-    )
+    const fillsAfter = (after: HistoryFill | null) =>
+      fillsOfDay(explained.db, { ...key, kind: 'fills' }, { limit: 1_000, after })
+    const batchesAfter = (after: HistoryBatch | null) =>
+      batchesOfDay(explained.db, { ...key, kind: 'auctions' }, { limit: 1_000, after })
+    const page = await fillsAfter(null)
+    const next = await fillsAfter(page[999] as HistoryFill)
+    const late = await fillsAfter({ ...(next[999] as HistoryFill), batch_id: first + 2_900, place: 9 })
+    expect([page.length, next.length, late.length]).to.deep.equal([1_000, 1_000, 1_000])
+    await batchesAfter((await batchesAfter(null))[999] as HistoryBatch)
     const statements = explained.drain()
     await explained.db.destroy()
     // A row each, by its index.

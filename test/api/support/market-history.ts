@@ -55,6 +55,11 @@ export class MarketHistory {
     return trade
   }
 
+  /** The number of the next batch: those before it are known to the chain only. */
+  skipTo(batch: number): void {
+    this.#batches = batch - 1
+  }
+
   async prices(at: number, oracle: string, mark: string): Promise<void> {
     const prices = { oracle_price: e18(oracle).toString(), mark_price: e18(mark).toString() }
     await append(this.#exchange, { kind: 'prices_updated', at, oracle_at: at, ...prices })
