@@ -90,14 +90,15 @@ export async function startChild(options: ChildOptions): Promise<Child> {
 
 /** The file may be deleted with its folder before the program has ended. */
 function boundLog(guard: ChildProcess, { logFile, logFileBytes = LOG_FILE_BYTES }: ChildOptions): void {
-  let rotating: Promise<void> | null = null
+  let isRotating = false
   const timer = setInterval(() => {
     const size = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0
-    if (size <= logFileBytes) return
-    rotating ??= rotateLog(logFile)
+    if (size <= logFileBytes || isRotating) return
+    isRotating = true
+    rotateLog(logFile)
       .catch(() => {})
       .finally(() => {
-        rotating = null
+        isRotating = false
       })
   }, LOG_CHECK_MS).unref()
   guard.once('exit', () => clearInterval(timer))
