@@ -121,6 +121,7 @@ describe('stack/cluster/configuration', () => {
       sentinels: [11, 12, 13].map((last) => ({ host: `10.201.7.${last}`, port: 26_379 })),
       name: 'clearbatch',
       password: 'redis-password',
+      isTls: false,
     })
   })
 
