@@ -97,20 +97,17 @@ export const domainSeparator = (
  * are views that the next call overwrites.
  */
 export function personalHasher(keccak: Keccak): (digest: Uint8Array) => Uint8Array {
-  const preimageOf = personalPreimage()
-  return (digest) => keccak(preimageOf(digest))
-}
-
-/** The bytes whose hash is signed for a digest. The result is a view that the next call overwrites. */
-export function personalPreimage(): (digest: Uint8Array) => Uint8Array {
   const prefix = ascii('\x19Ethereum Signed Message:\n32')
   const personal = new Uint8Array(prefix.length + WORD)
   personal.set(prefix, 0)
   return (digest) => {
     personal.set(digest, prefix.length)
-    return personal
+    return keccak(personal)
   }
 }
+
+/** The bytes whose hash is signed for a digest. The result is a view that the next call overwrites. */
+export const personalPreimage = (): ((digest: Uint8Array) => Uint8Array) => personalHasher((bytes) => bytes)
 
 /**
  * Hashes the orders of one market. Results are views that the next call overwrites; copy them to keep them.
