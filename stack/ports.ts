@@ -1,7 +1,10 @@
 /** Finds free TCP ports. */
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 
 /**
  * Below the range from which the kernel takes ports for connections and for `listen(0)` (from 32,768 on Linux, from 49,152 elsewhere):
@@ -10,6 +13,33 @@ import { createServer } from 'node:net'
 const LOWEST = 20_000
 const HIGHEST = 32_000
 const TRIES = 100
+/** A program listens on its port within this time, so that older claims are left over. */
+const CLAIM_MS = 300_000
+/** Names the ports that processes of this user have chosen, with a file per port: until its program listens, a port is free for the others, too. */
+const CLAIMS = join(tmpdir(), `clearbatch-ports-${process.getuid?.() ?? 0}`)
+const claimed = new Set<string>()
+process.once('exit', () => {
+  for (const path of claimed) rmSync(path, { force: true })
+})
+
+const isOld = (path: string): boolean => {
+  const changed = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY
+  return Date.now() - changed > CLAIM_MS
+}
+
+/** False if a process, perhaps this one, has chosen the port a while ago at most. */
+function claim(port: number): boolean {
+  const path = join(CLAIMS, String(port))
+  mkdirSync(CLAIMS, { recursive: true, mode: 0o700 })
+  if (isOld(path)) rmSync(path, { force: true })
+  try {
+    writeFileSync(path, '', { flag: 'wx' })
+  } catch {
+    return false
+  }
+  claimed.add(path)
+  return true
+}
 
 /** Whether a program can listen on the port of 127.0.0.1 now. */
 export async function isFree(port: number): Promise<boolean> {
@@ -24,11 +54,11 @@ export async function isFree(port: number): Promise<boolean> {
   return true
 }
 
-/** A TCP port of 127.0.0.1 on which no program listens at the moment. */
+/** A TCP port of 127.0.0.1 on which no program listens, and which no other call has returned in the last minutes, in any process of this user. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const port = randomInt(LOWEST, HIGHEST)
-    if (await isFree(port)) return port
+    if ((await isFree(port)) && claim(port)) return port
   }
   throw new Error(`no free port among ${TRIES} between ${LOWEST} and ${HIGHEST}`)
 }
