@@ -177,6 +177,10 @@ export class Layout<Row extends object> {
    * takes four times as long.
    */
   readonly #blank: Row
+  readonly #Lazy: new (
+    record: DataView,
+    start: number,
+  ) => object
 
   constructor(fields: Fields<Row>) {
     this.#names = Object.keys(fields) as (keyof Row & string)[]
@@ -189,6 +193,7 @@ export class Layout<Row extends object> {
     })
     this.width = aligned(at)
     this.#blank = Object.fromEntries(this.#names.map((name) => [name, null])) as Row
+    this.#Lazy = lazyRows(fields, (name) => this.placeOf(name))
   }
 
   /** Writes every byte of the row's fields. */
@@ -210,10 +215,43 @@ export class Layout<Row extends object> {
     return row
   }
 
+  /** A row that decodes a field each time it is read, until the record changes. The fields are not its own: a spread copies none. */
+  lazy(view: DataView, at: number): Row {
+    return new this.#Lazy(view, at) as Row
+  }
+
   /** Offset of a field in the record. */
   placeOf(name: keyof Row & string): number {
     const index = this.#names.indexOf(name)
     invariant(index >= 0, `the layout has no field ${name}`)
     return this.#places[index] as number
   }
+}
+
+function lazyRows<Row extends object>(
+  fields: Fields<Row>,
+  placeOf: (name: keyof Row & string) => number,
+): new (
+  record: DataView,
+  start: number,
+) => object {
+  class LazyRow {
+    readonly record: DataView
+    readonly start: number
+
+    constructor(record: DataView, start: number) {
+      this.record = record
+      this.start = start
+    }
+  }
+  for (const name of Object.keys(fields) as (keyof Row & string)[]) {
+    const { read } = fields[name]
+    const place = placeOf(name)
+    Object.defineProperty(LazyRow.prototype, name, {
+      get(this: LazyRow) {
+        return read(this.record, this.start + place)
+      },
+    })
+  }
+  return LazyRow
 }

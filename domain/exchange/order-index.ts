@@ -19,6 +19,8 @@ export class OrderIndex {
    */
   readonly #secret: number
   readonly #hashAt: (slot: number) => OrderHash
+  readonly #firstWordAt: (slot: number) => number
+  readonly #lastWordAt: (slot: number) => number
   readonly #marketAt: (slot: number) => MarketId
   readonly #accountAt: (slot: number) => UserId
   readonly #saltAt: (slot: number) => number
@@ -30,6 +32,8 @@ export class OrderIndex {
     this.#signatures = signatures
     this.#secret = secret
     this.#hashAt = signatures.reader('hash')
+    this.#firstWordAt = signatures.wordReader('hash', 0)
+    this.#lastWordAt = signatures.wordReader('hash', HASH_BYTES - WORD_BYTES)
     this.#marketAt = orders.reader('marketId')
     this.#accountAt = orders.reader('account')
     this.#saltAt = orders.reader('salt')
@@ -88,9 +92,12 @@ export class OrderIndex {
   }
 
   #followHash(before: SignatureRow | undefined, after: SignatureRow | undefined, slot: number): void {
-    if (before?.hash === after?.hash) return
-    if (before !== undefined) this.#byHash.remove(hashOfOrder(before.hash), slot)
-    if (after !== undefined) this.#byHash.add(hashOfOrder(after.hash), slot)
+    if (before !== undefined) {
+      if (before.hash === after?.hash) return
+      this.#byHash.remove(hashOfOrder(before.hash), slot)
+    }
+    if (after === undefined) return
+    this.#byHash.add(hashOfCounts([this.#firstWordAt(slot), this.#lastWordAt(slot)]), slot)
   }
 
   #followOrder(before: OrderRow | undefined, after: OrderRow | undefined, slot: number): void {
@@ -135,7 +142,10 @@ export class OrderIndex {
   }
 }
 
-/** Order hashes are random, except hashes of forced orders, which end with a number. */
+const HASH_BYTES = 32
+const WORD_BYTES = 4
+
+/** The first and the last word of an order's hash: hashes are random, except hashes of forced orders, which end with a number. */
 const hashOfOrder = (hash: OrderHash): number =>
   hashOfCounts([Number.parseInt(hash.slice(2, 10), 16), Number.parseInt(hash.slice(-8), 16)])
 

@@ -120,6 +120,12 @@ export class RecordTable<Row extends object> implements Table {
     return (slot) => read(this.#pageOf(slot).view, this.#offsetOf(slot) + place)
   }
 
+  /** Creates a reader of the four bytes of a field that begin at `from`, most significant first, so that indexes hash hex text undecoded. */
+  wordReader(name: keyof Row & string, from: number): (slot: number) => number {
+    const place = this.#layout.placeOf(name) + from
+    return (slot) => this.#pageOf(slot).view.getUint32(this.#offsetOf(slot) + place)
+  }
+
   /** Inserts the row, or replaces the row with the same key. */
   put(row: Row): void {
     const key = this.#keyOf(row)
@@ -174,8 +180,31 @@ export class RecordTable<Row extends object> implements Table {
   loadChunk(bytes: Uint8Array): void {
     const { width } = this.#layout
     invariant(bytes.length % width === 0, `a chunk of ${this.name} has whole records of ${width} bytes`)
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    for (let at = 0; at < bytes.length; at += width) this.put(this.#layout.read(view, at))
+    for (let from = 0; from < bytes.length; ) {
+      const first = this.#extend()
+      const records = Math.min((bytes.length - from) / width, this.#mask + 1 - (first & this.#mask))
+      this.#pageOf(first).bytes.set(bytes.subarray(from, from + records * width), this.#offsetOf(first))
+      this.#end = first + records
+      for (let slot = first; slot < this.#end; slot++) this.#load(slot)
+      from += records * width
+    }
+  }
+
+  /** Adds a copied record, undecoded. Its key must be new; the state's digest finds a record that is damaged or occurs twice. */
+  #load(slot: number): void {
+    const { view, used } = this.#pageOf(slot)
+    const at = this.#offsetOf(slot)
+    used[slot & this.#mask] = 1
+    this.#size++
+    this.#index.add(this.#hashOfKey(view, at), slot)
+    this.#hash(slot, 'add')
+    if (this.#observers.length === 0) return
+    const row = this.#layout.lazy(view, at)
+    for (const observer of this.#observers) observer(undefined, row, slot)
+  }
+
+  #hashOfKey(view: DataView, at: number): number {
+    return hashOfCounts(this.#keys.map(({ read, place }) => read(view, at + place)))
   }
 
   #insert(key: readonly number[], row: Row): void {

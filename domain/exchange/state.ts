@@ -2,7 +2,7 @@
  * The exchange state: `decide` reads it, and only `apply` changes it. The README of this folder states its
  * laws.
  */
-import type { MarketId, Seq, UserId } from '../units.ts'
+import type { MarketId, Seq } from '../units.ts'
 import { AttemptIndex } from './attempt-index.ts'
 import { Books } from './books.ts'
 import { BracketIndex } from './bracket-index.ts'
@@ -14,7 +14,6 @@ import { count, small } from './layout.ts'
 import { MarketIndexes } from './market-indexes.ts'
 import { NewestUser } from './newest-user.ts'
 import { OrderIndex } from './order-index.ts'
-import { PartedMap } from './parted-map.ts'
 import { PositionIndex } from './position-index.ts'
 import { RecordTable } from './record-table.ts'
 import { RelayIndex } from './relay-index.ts'
@@ -56,6 +55,7 @@ import {
 import { RequestOrder, type RequestRow, requestTable } from './tables/requests.ts'
 import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
+import { UserIndex } from './user-index.ts'
 
 /** Version of the tables and their layouts. Only digests and checkpoints of equal versions are compared. */
 export const STATE_VERSION = 6
@@ -101,8 +101,7 @@ export interface ExchangeState extends ChainTables, BlockTables, SwitchTables {
   readonly relayIndex: RelayIndex
   readonly attemptIndex: AttemptIndex
   readonly queues: ActionQueues
-  /** User ids by address. */
-  readonly userIds: PartedMap<UserId>
+  readonly userIds: UserIndex
   /** Book sequences of the orders that a part fills, by market, batch and part. */
   readonly partFills: ReadonlyMap<string, readonly Seq[]>
   /** Per market: ids of the actions that changed its funding, ascending. */
@@ -134,7 +133,6 @@ export function createState(secret = 0): ExchangeState {
   const users = userTable(core)
   const positions = positionTable(core)
   const books = new Books()
-  const userIds = new PartedMap<UserId>()
   const ended = new EndedOrders()
   orders.observe(books.follow)
   orders.observe(ended.follow)
@@ -151,10 +149,6 @@ export function createState(secret = 0): ExchangeState {
   const switches = createSwitchTables(core)
   const lastFunding = new Map<number, number[]>()
   chain.fundings.observe((before, after) => followFunding(lastFunding, before, after))
-  users.observe((before, after) => {
-    if (before !== undefined) userIds.delete(before.address)
-    if (after !== undefined) userIds.set(after.address, after.userId)
-  })
   return {
     core,
     heads: headTable(core),
@@ -184,7 +178,7 @@ export function createState(secret = 0): ExchangeState {
     marketIndexes: new MarketIndexes({ positions, actions, ...chain }),
     attemptIndex: new AttemptIndex(chain.attempts),
     queues: new ActionQueues(actions),
-    userIds,
+    userIds: new UserIndex(users, secret),
     partFills,
     lastFunding,
     ...chain,

@@ -8,7 +8,10 @@ export interface StateCore {
   readonly undo: UndoLog
 }
 
-/** Called with a row before and after a change; undefined: absent. It also runs when a change is undone. */
+/**
+ * Called with a row before and after a change; undefined: absent. It also runs when a change is undone. An observer of a record table keeps
+ * no row, only values of its fields: a loaded row decodes its record when it is read.
+ */
 export type Observer<Row> = (before: Row | undefined, after: Row | undefined) => void
 
 /** Observer of a record table; it also receives the slot of the record. */
@@ -20,7 +23,7 @@ export interface Table {
   readonly size: number
   /** Bytes of all rows, in chunks of bounded size. The table must not change meanwhile. */
   chunks(): IterableIterator<Uint8Array>
-  /** Inserts the rows of a chunk. */
+  /** Inserts the rows of a chunk, none of which the table has. */
   loadChunk(bytes: Uint8Array): void
 }
 

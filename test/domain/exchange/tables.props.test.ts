@@ -150,6 +150,20 @@ describe('the tables of a state', () => {
     )
   })
 
+  it('when loaded rows change further, the tables equal those that were never stored', () => {
+    fc.assert(
+      fc.property(changes, changes, (taken, further) => {
+        const tables = new Tables()
+        for (const change of taken) tables.take(change)
+        const loaded = new Tables()
+        for (const chunk of tables.records.chunks()) loaded.records.loadChunk(chunk)
+        for (const chunk of tables.documents.chunks()) loaded.documents.loadChunk(chunk)
+        for (const change of further) for (const one of [tables, loaded]) one.take(change)
+        expect(loaded.content()).to.deep.equal(tables.content())
+      }),
+    )
+  })
+
   it('when a row does not fit its layout, it is rejected and nothing has changed', () => {
     const tables = new Tables()
     const row: Row = { a: 1, b: 2, amount: 3n, maybe: null, text: 'kept' }

@@ -94,6 +94,9 @@ describe('checkpoints of the engine', () => {
   for (const [name, damage] of Object.entries({
     'a chunk is missing':
       'delete from engine_checkpoint_chunks where checkpoint_id = (select max(checkpoint_id) from engine_checkpoints) and place = 1',
+    'a chunk occurs twice': `insert into engine_checkpoint_chunks (checkpoint_id, place, table_no, bytes)
+      select checkpoint_id, (select max(place) + 1 from engine_checkpoint_chunks c where c.checkpoint_id = o.checkpoint_id), table_no, bytes
+      from engine_checkpoint_chunks o where checkpoint_id = (select max(checkpoint_id) from engine_checkpoints) and place = 0`,
     'a byte differs': `update engine_checkpoint_chunks set bytes = set_byte(bytes, 8, 255 - get_byte(bytes, 8))
       where checkpoint_id = (select max(checkpoint_id) from engine_checkpoints) and place = 1`,
   })) {

@@ -139,7 +139,7 @@ function registering(
     .keysOf(change.owner)
     .filter(({ revoked_at, expires_at }) => revoked_at === null && expires_at > seconds).length
   const registrations = open.filter(({ kind }) => kind === 'register_session_key').length
-  const isAccount = state.userIds.get(change.sessionKey) !== undefined
+  const isAccount = state.userIds.get(change.sessionKey as Address) !== undefined
   return registrationRefusal(change, { isAccount, active: active + registrations })
 }
 
