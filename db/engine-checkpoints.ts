@@ -40,9 +40,9 @@ const NEWEST = `
   where is_complete and state_version = $1 order by number desc, checkpoint_id desc limit ${KEPT}
 `
 /** In base 64: the text is a third shorter than hexadecimal digits, and decoded faster. */
-const CHUNK = `
+const CHUNKS = `
   select table_no as "table", encode(bytes, 'base64') as text
-  from engine_checkpoint_chunks where checkpoint_id = $1 and place = $2
+  from engine_checkpoint_chunks where checkpoint_id = $1 and place >= $2 and place < $2 + $3::int order by place
 `
 
 export async function beginCheckpoint(
@@ -75,27 +75,38 @@ export async function completeCheckpoint(pool: pg.Pool, id: number, chunks: numb
 export const newestCheckpoints = async (pool: pg.Pool, stateVersion: number): Promise<StoredCheckpoint[]> =>
   (await pool.query<StoredCheckpoint>(NEWEST, [stateVersion])).rows
 
-async function readChunk(pool: pg.Pool, id: number, place: number): Promise<StoredChunk | null> {
-  const { rows } = await pool.query<{ table: number; text: string }>(CHUNK, [id, place])
-  const [row] = rows
-  return row === undefined ? null : { table: row.table, bytes: Buffer.from(row.text, 'base64') }
+/** Chunks per query: a state is far larger than what one answer should hold. */
+const AT_A_TIME = 16
+/** Queries that are open at a time: the server prepares their answers while the caller works on chunks. */
+const AHEAD = 3
+
+interface ChunkText {
+  readonly table: number
+  readonly text: string
 }
 
-/** Chunks that are read ahead: the server prepares them while the caller works on one. */
-const AHEAD = 4
+const readChunks = async (pool: pg.Pool, id: number, place: number): Promise<ChunkText[]> =>
+  (await pool.query<ChunkText>(CHUNKS, [id, place, AT_A_TIME])).rows
 
-/** The chunks in their order, one query each: a state is far larger than what one answer should hold. */
+/**
+ * The chunks in their order. The bytes of each are valid until the next one is asked for: buffers of their own would set off a
+ * garbage collection of the whole growing state every few chunks.
+ */
 export async function* checkpointChunks(pool: pg.Pool, id: number): AsyncGenerator<StoredChunk> {
-  const reading: Promise<StoredChunk | null>[] = []
-  for (let place = 0; ; place++) {
+  const reading: Promise<ChunkText[]>[] = []
+  let decoded = Buffer.alloc(0)
+  for (let place = 0; ; place += AT_A_TIME) {
     while (reading.length < AHEAD) {
-      const read = readChunk(pool, id, place + reading.length)
+      const read = readChunks(pool, id, place + reading.length * AT_A_TIME)
       // Without a listener, a failure while the caller works would end the process.
       read.catch(() => {})
       reading.push(read)
     }
-    const chunk = await (reading.shift() as Promise<StoredChunk | null>)
-    if (chunk === null) return
-    yield chunk
+    const chunks = await (reading.shift() as Promise<ChunkText[]>)
+    if (chunks.length === 0) return
+    for (const { table, text } of chunks) {
+      if (decoded.length < text.length) decoded = Buffer.alloc(text.length)
+      yield { table, bytes: decoded.subarray(0, decoded.write(text, 'base64')) }
+    }
   }
 }

@@ -6,6 +6,8 @@ import { invariant } from '../invariant.ts'
 
 const PARTS = 256
 const FIRST_SIZE = 16
+/** Smaller parts grow fourfold: an index that is built at once moves its entries half as often. */
+const FAST_GROWTH = 4096
 
 interface Part {
   /** Slot + 1; 0: free. */
@@ -79,7 +81,7 @@ function insert(part: Part, hash: number, slot: number): void {
 
 function grow(part: Part): void {
   const { slots, hashes } = part
-  Object.assign(part, emptyPart(slots.length * 2))
+  Object.assign(part, emptyPart(slots.length * (slots.length < FAST_GROWTH ? 4 : 2)))
   for (let at = 0; at < slots.length; at++) {
     if (slots[at] !== 0) insert(part, hashes[at] as number, (slots[at] as number) - 1)
   }

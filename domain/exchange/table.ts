@@ -28,4 +28,4 @@ export interface Table {
 }
 
 /** Approximate chunk size in bytes. A chunk is encoded or loaded without a pause. */
-export const CHUNK_BYTES = 1 << 18
+export const CHUNK_BYTES = 1 << 16

@@ -5,8 +5,8 @@ import { load, serialize } from '../../../domain/exchange/checkpoint.ts'
 import { createState } from '../../../domain/exchange/state.ts'
 import type { Address, Millis, UserId } from '../../../domain/units.ts'
 
-const addressOf = (number: number): Address =>
-  `0x${(BigInt(number) * 0x9e3779b97f4a7c15f39cc0605cedc835n).toString(16).padStart(40, '0').slice(-40)}`
+const addressOf = (number: number) =>
+  `0x${(BigInt(number) * 0x9e3779b97f4a7c15f39cc0605cedc835n).toString(16).padStart(40, '0').slice(-40)}` as Address
 
 describe('users by address', () => {
   it('when a state is loaded, every user is found, and none after its removal', () => {
