@@ -4,11 +4,12 @@
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import { isSpanWithin, type JournalEntry, PLACED_ROWS, readRows } from '../../db/journal.ts'
+import { isSpanWithin, type JournalEntry, readRows } from '../../db/journal.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
+import { type GroupName, HeldGroups, type PlacedRow } from './held-groups.ts'
 import type { ShardEntry } from './row-change.ts'
 
 /** The places that a chunk may lock. */
@@ -23,6 +24,8 @@ export interface PlaceScope {
   readonly except?: readonly string[]
   /** True for the chunk of one projection, which runs beside those of its shard. */
   readonly isAlone?: boolean
+  /** What the projector has read with the chunks before. */
+  readonly held?: HeldGroups | undefined
 }
 
 /** A shard's part of a chunk. */
@@ -83,10 +86,24 @@ interface LockedRows {
   /** The number of shards that have rows. */
   readonly pending: number
   readonly places: readonly LockedPlace[]
-  readonly rows: readonly (JournalEntry & { readonly shard: string })[]
+  /** In the order of each shard. */
+  readonly rows: readonly PlacedRow[]
 }
 
-type First = { readonly shard: null; readonly seq: null; readonly row: Omit<LockedRows, 'rows'> }
+/** The rows of a shard that a chunk has: those behind `behind`, up to `until`. */
+interface WantedRows {
+  readonly shard: string
+  readonly behind: number
+  readonly until: number
+}
+
+interface First {
+  readonly number: null
+  readonly rows: Omit<LockedRows, 'rows'> & { readonly wanted: readonly WantedRows[] }
+}
+
+/** A group with wanted rows; `rows` is null if the projector holds it. */
+type ReadGroup = GroupName & { readonly rows: readonly PlacedRow[] | null }
 
 /**
  * One projector at a time works on a shard, so that its projections stay together: skipping locked places, two projectors could divide them.
@@ -94,10 +111,19 @@ type First = { readonly shard: null; readonly seq: null; readonly row: Omit<Lock
  * to the place of its foremost projection.
  */
 async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
-  const { shards, limit, known, isSole = false, except = [], isAlone = false } = scope
+  const {
+    shards,
+    limit,
+    known,
+    isSole = false,
+    except = [],
+    isAlone = false,
+    held = new HeldGroups(),
+  } = scope
+  const names = held.names()
   const isWanted = sql`p.shard = any(${shards}) and p.projection || ' ' || p.version = any(${known})
     and p.shard || ' ' || p.projection <> all(${except}::text[])`
-  const { rows } = await sql<First | (JournalEntry & { readonly shard: string })>`
+  const { rows } = await sql<First | ReadGroup>`
     with pending as materialized (
       select p.shard, max(p.seq) as front from read.places p join shards s on s.shard = p.shard
       where ${isWanted} group by p.shard, s.head having min(p.seq) < s.head
@@ -124,16 +150,38 @@ async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
         where ${isSpanWithin(sql`wanted.shard`, sql`wanted.behind`, sql`wanted.until`)}
       ) span cross join lateral generate_series(span.first_group, span.last_group) number
     )
-    select null::text as shard, null::bigint as seq,
-      json_build_object('isOwner', (select is_owner from owned), 'pending', (select count(*) from pending), 'places', coalesce((select json_agg(place) from place), '[]')) as row
+    select null::bigint as number, null::text as digest,
+      json_build_object('isOwner', (select is_owner from owned), 'pending', (select count(*) from pending), 'places', coalesce((select json_agg(place) from place), '[]'),
+        'wanted', coalesce((select json_agg(wanted) from wanted), '[]')) as rows
     union all
-    select placed.shard, placed.seq, placed.row
-    from source join engine_groups g using (number) cross join lateral ${PLACED_ROWS}
-    join wanted on wanted.shard = placed.shard and placed.seq > wanted.behind and placed.seq <= wanted.until
-    order by shard nulls first, seq
+    select g.number, g.digest, case when held.number is null then g.rows end
+    from source join engine_groups g using (number)
+    left join unnest(${names.map(({ number }) => number)}::bigint[], ${names.map(({ digest }) => digest)}::text[]) as held (number, digest)
+      on held.number = g.number and held.digest = g.digest
+    order by number nulls first
   `.execute(tx)
-  const [locked, ...journal] = rows as [First, ...LockedRows['rows']]
-  return { ...locked.row, rows: journal }
+  const [first, ...groups] = rows as [First, ...ReadGroup[]]
+  const { wanted, ...locked } = first.rows
+  return { ...locked, rows: wantedRows(groups, wanted, held) }
+}
+
+function wantedRows(
+  groups: readonly ReadGroup[],
+  wanted: readonly WantedRows[],
+  held: HeldGroups,
+): readonly PlacedRow[] {
+  const wantedOf = new Map(wanted.map((one) => [one.shard, one]))
+  const found: PlacedRow[] = []
+  for (const { number, digest, rows: read } of groups) {
+    const rows = read ?? held.rowsOf({ number, digest })
+    invariant(rows !== undefined, `the group ${number} is read or held`)
+    if (read !== null) held.hold({ number, digest, rows })
+    for (const row of rows) {
+      const one = wantedOf.get(row.shard)
+      if (one !== undefined && row.seq > one.behind && row.seq <= one.until) found.push(row)
+    }
+  }
+  return found
 }
 
 /** The rows of a shard with more rows than its share: without the batch with which they end, or with all of it if they are no more. */

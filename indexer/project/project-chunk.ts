@@ -11,6 +11,7 @@ import { committing } from '../../db/transaction-client.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
 import { type Announcer, announce, type ProjectedChunk } from './announcer.ts'
 import { type FeedShard, feedClauses, feedRows, keepValues, LAST_FEED_SEQ } from './feed.ts'
+import type { HeldGroups } from './held-groups.ts'
 import { nextShards, type PlaceScope, type ShardChunk } from './next-shards.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
@@ -39,6 +40,8 @@ export interface ChunkOptions {
   readonly killPoint: KillPointHook<'before-projection'>
   /** All projections, unless set. Places of other versions stay as they are. */
   readonly projections?: readonly Projection[]
+  /** Groups of the journal that chunks before have read. */
+  readonly held?: HeldGroups
   /** Announces the chunk after the commit. Without one, the chunk is announced before its projection resolves. */
   readonly announcer?: Announcer
 }
@@ -62,7 +65,8 @@ export function projectChunk(
   options: SoleChunkOptions,
 ): Promise<ChunkProgress | null> {
   const { limit, projections = PROJECTIONS, isSole = false, except = [] } = options
-  return project(db, { shards, limit, known: versionsOf(projections), isSole, except }, options)
+  const known = versionsOf(projections)
+  return project(db, { shards, limit, known, isSole, except, held: options.held }, options)
 }
 
 /** Projects the next rows of the shards into one projection. Null if another projector has locked its places. */
@@ -72,8 +76,8 @@ export function projectAlone(
   projection: Projection,
   options: ChunkOptions,
 ): Promise<ChunkProgress | null> {
-  const { limit } = options
-  const scope = { shards, limit, known: versionsOf([projection]), isAlone: true }
+  const { limit, held } = options
+  const scope = { shards, limit, known: versionsOf([projection]), isAlone: true, held }
   return project(db, scope, { ...options, projections: [projection] })
 }
 

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { declared, type FillOptions, fillStep } from './fill.ts'
+import { HeldGroups } from './held-groups.ts'
 import { type ChunkOptions, projectChunk } from './project-chunk.ts'
 import { PROJECTIONS } from './projections.ts'
 
@@ -32,8 +33,9 @@ export async function projectShards(
   options: ChunkOptions,
 ): Promise<number> {
   let rows = 0
+  const held = new HeldGroups()
   for (let next = shards; next.length > 0; ) {
-    const progress = await projectChunk(db, next, options)
+    const progress = await projectChunk(db, next, { ...options, held })
     rows += progress?.rows ?? 0
     next = progress?.more ?? []
   }

@@ -11,6 +11,7 @@ import type { Metrics } from '../ports.ts'
 import { Announcer } from './announcer.ts'
 import { isOfRows } from './chunk-errors.ts'
 import { type FillOptions, fillStep } from './fill.ts'
+import { HeldGroups } from './held-groups.ts'
 import { OtherProjectorError } from './next-shards.ts'
 import { projectAlone, projectChunk } from './project-chunk.ts'
 import { registerShards } from './project-shards.ts'
@@ -63,6 +64,7 @@ export class Projector {
   #due = new Set<string>()
   /** Bound of the next chunk's rows. */
   #limit: number
+  readonly #held = new HeldGroups()
 
   constructor(ports: ProjectorPorts, options: ProjectorOptions) {
     this.#ports = ports
@@ -150,6 +152,7 @@ export class Projector {
     const options = {
       ...this.#options,
       limit: this.#limit,
+      held: this.#held,
       isSole: true,
       except: this.#stopped.names(),
     }

@@ -1,0 +1,84 @@
+/** Groups of the journal that a projector keeps between its chunks. */
+import { expect } from 'chai'
+import { sql } from 'kysely'
+import { after, before, beforeEach, describe, it } from 'mocha'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
+import { HeldGroups, type PlacedRow } from '../../../indexer/project/held-groups.ts'
+import { projectChunk } from '../../../indexer/project/project-chunk.ts'
+import { registerShards } from '../../../indexer/project/project-shards.ts'
+import { storeGroup } from '../../support/rows/journal.ts'
+import { freshDatabase, type TestDatabase } from '../support/database.ts'
+import { placed } from '../support/placements.ts'
+import { appendToJournal, clearJournal } from '../support/read-model.ts'
+
+const rowsOf = (count: number): PlacedRow[] =>
+  Array.from({ length: count }, (_, at) => ({ shard: 'm1', seq: at + 1, row: placed(1, at + 1) }))
+const group = (number: number, count: number, digest = 'a') => ({ number, digest, rows: rowsOf(count) })
+
+describe('groups that a projector holds', () => {
+  it('when a group was replaced by another one, only the other one is found', () => {
+    const held = new HeldGroups()
+    held.hold(group(1, 2, 'a'))
+    held.hold(group(1, 3, 'b'))
+    expect(held.rowsOf({ number: 1, digest: 'a' })).to.equal(undefined)
+    expect(held.rowsOf({ number: 1, digest: 'b' })).to.have.length(3)
+  })
+
+  it('when there are too many rows, the groups held first are forgotten, and a larger group is held alone', () => {
+    const held = new HeldGroups()
+    for (let number = 1; number <= 5; number++) held.hold(group(number, 3000))
+    expect(held.names().map(({ number }) => number)).to.deep.equal([3, 4, 5])
+    held.hold(group(6, 20_000))
+    expect(held.names().map(({ number }) => number)).to.deep.equal([6])
+    held.hold(group(7, 1))
+    expect(held.names().map(({ number }) => number)).to.deep.equal([7])
+  })
+})
+
+describe('a projector that holds groups', () => {
+  let test: TestDatabase
+  before(async () => {
+    test = await freshDatabase()
+  })
+  after(() => test.close())
+
+  beforeEach(async () => {
+    await clearJournal(test.db)
+    for (const shard of ['m1', 'm2']) await appendToJournal(test.db, shard, [])
+    await registerShards(test.db)
+  })
+
+  const store = (rows: readonly { shard: string; seq: number; row: JournalRow }[]) =>
+    test.db.transaction().execute((tx) => storeGroup(tx, rows))
+  const orders = async (): Promise<string[]> =>
+    (await test.db.selectFrom('read.orders').select('order_id').orderBy('order_id').execute()).map(
+      ({ order_id }) => order_id,
+    )
+
+  it('when chunks end within groups of several markets, each row is projected once', async () => {
+    for (const first of [1, 3])
+      await store(
+        ['m1', 'm2'].flatMap((shard) =>
+          [first, first + 1].map((seq) => ({ shard, seq, row: placed(Number(shard.slice(1)), seq) })),
+        ),
+      )
+    const options = { limit: 1, killPoint() {}, held: new HeldGroups() }
+    for (let rows = 1; rows > 0; ) rows = (await projectChunk(test.db, ['m1', 'm2'], options))?.rows ?? 0
+    expect(await orders()).to.deep.equal(['1-1', '1-2', '1-3', '1-4', '2-1', '2-2', '2-3', '2-4'])
+  })
+
+  it('when the database has lost a held group and got another one, the rows are those of the other one', async () => {
+    await store(rowsOf(2))
+    const options = { limit: 1, killPoint() {}, held: new HeldGroups() }
+    await projectChunk(test.db, ['m1'], options)
+    const other = [rowsOf(1)[0], { shard: 'm1', seq: 2, row: { ...placed(1, 2), price: 77 } }]
+    await sql`update engine_groups set rows = ${JSON.stringify(other)}, digest = 'other'`.execute(test.db)
+    await projectChunk(test.db, ['m1'], options)
+    const { price } = await test.db
+      .selectFrom('read.orders')
+      .select('price')
+      .where('order_id', '=', '1-2')
+      .executeTakeFirstOrThrow()
+    expect(price).to.equal(77)
+  })
+})
