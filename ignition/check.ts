@@ -224,13 +224,13 @@ async function checkHistory(
 // ---------------------------------------------------------------------- a market
 
 /**
- * Throws if the market, or the code of the exchange, differs from its description: any account may have deployed the market. Such a
- * market must not be announced or listed.
+ * How the market, or the code of the exchange, differs from its description, in one line; null if it does not: any account may have deployed the
+ * market. A market that differs must not be announced or listed.
  */
-export async function requireDescribedMarket(
+export async function differenceOf(
   input: Omit<CheckInput, 'handedOver' | 'markets'>,
   file: MarketFile,
-): Promise<void> {
+): Promise<string | null> {
   const code = await codeInputOf(input)
   const trader = traderOf(input.deployment, file.spec.marketId)
   const findings = [
@@ -239,8 +239,7 @@ export async function requireDescribedMarket(
     ...(await checkExchangeCode(code)),
   ]
   const wrong = findings.find(({ ok }) => !ok)
-  if (wrong === undefined) return
-  throw new Error(`nothing was sent: ${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`)
+  return wrong === undefined ? null : `${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`
 }
 
 /** The terms of a market as its getters return them. Only the code at its address proves that they are true. */

@@ -2,13 +2,14 @@
 import type { Signer } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { compiledFrom } from '../ignition/build.ts'
-import { requireDescribedMarket } from '../ignition/check.ts'
+import { type CheckInput, differenceOf } from '../ignition/check.ts'
 import { contractOf, readDeployment, traderOf } from '../ignition/deployment.ts'
 import { type NetworkParameters, readParameters } from '../ignition/handover.ts'
 import { creationHashesOf } from '../ignition/journal.ts'
 import { marketModule, type Reach } from '../ignition/market.ts'
 import { type MarketCall, type MarketState, missingCalls } from '../ignition/market-calls.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
+import { atOneBlock } from '../ignition/one-block.ts'
 import { ROLES } from '../stack/access.ts'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
@@ -61,51 +62,51 @@ export async function completeMarket(
   const file = readMarketFile(given.market, chainId)
   const parameters = readParameters(given.parameters)
   const query = { ...given, provider, file }
-  if (given.send) await requireDescribed(query, parameters, hre)
-  const hasActed = given.send && (await sendAll(query, signers))
+  const compiled = compiledFrom(hre.artifacts)
+  const hasActed = given.send && (await sendAll(query, { signers, parameters, compiled }))
   await report(query, parameters)
   if (given.send && !hasActed) await requireOwnCall(query, signers)
 }
 
 type MarketQuery = Omit<MarketState, 'deployment'> & Pick<MarketArguments, 'deploymentId'>
 
-/** A market that is live needs no call, so its parameters may have changed since. */
-async function requireDescribed(
-  { provider, deploymentId, file }: MarketQuery,
-  parameters: NetworkParameters,
-  hre: HardhatRuntimeEnvironment,
-): Promise<void> {
-  const deployment = readDeployment(deploymentId)
-  if ((await missingCalls({ provider, deployment, file })).length === 0) return
-  const creationHashes = creationHashesOf(deploymentId)
-  const compiled = compiledFrom(hre.artifacts)
-  await requireDescribedMarket({ provider, deployment, parameters, creationHashes, compiled }, file)
-}
-
 type Account = Signer & { readonly address: string }
 
-/** Repeats until no call is left that an account may make: each call may satisfy the precondition of another. */
-async function sendAll(
-  { deploymentId, ...asked }: MarketQuery,
-  signers: readonly Account[],
-): Promise<boolean> {
+interface Sender {
+  readonly signers: readonly Account[]
+  readonly parameters: NetworkParameters
+  readonly compiled: CheckInput['compiled']
+}
+
+/**
+ * Repeats until no call is left that an account may make: each call may satisfy the precondition of another. Market and exchange are checked before each
+ * call, at the block at which it is missing: they may have changed since the one before. A market that is live needs no call, and is not checked.
+ */
+async function sendAll({ deploymentId, ...asked }: MarketQuery, sender: Sender): Promise<boolean> {
   const deployment = readDeployment(deploymentId)
+  const described = { deployment, creationHashes: creationHashesOf(deploymentId), ...sender }
   const tried = new Set<string>()
-  let hasActed = false
+  const sent: string[] = []
   for (;;) {
-    const calls = await missingCalls({ ...asked, deployment })
+    const provider = await atOneBlock(asked.provider)
+    const calls = await missingCalls({ ...asked, provider, deployment })
+    const difference = calls.length === 0 ? null : await differenceOf({ ...described, provider }, asked.file)
+    if (difference !== null) throw new Error(`${stopped(sent)}: ${difference}`)
     const call = calls.find(({ what, after }) => after === null && !tried.has(what))
-    if (call === undefined) return hasActed
+    if (call === undefined) return sent.length > 0
     tried.add(call.what)
-    for (const signer of signers) {
+    for (const signer of sender.signers) {
       const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
       if (!(await isOwn(access, signer, call))) continue
-      hasActed = true
+      sent.push(call.what)
       if (await sendOne(access, signer, call)) console.log(`done: ${call.what}`)
       break
     }
   }
 }
+
+const stopped = (sent: readonly string[]): string =>
+  sent.length === 0 ? 'nothing was sent' : `nothing further was sent after ${sent.join(', ')}`
 
 /** True if the account may make the call at once, or schedule it. */
 async function isOwn(
