@@ -6,13 +6,14 @@ import { feeAllowancePerStep, feeAllowancePrice } from '../domain/market/fees.ts
 import { expectedProtection, type QuotedMarket } from '../domain/orders/estimate.ts'
 import { executableSteps } from '../domain/orders/executable.ts'
 import { reservedPriceOf } from '../domain/orders/reservation.ts'
+import { equityPoints, NO_FLOWS, NO_VALUE } from '../domain/positions/equity-history.ts'
 import { fractionOf, HOUR, NO_RATE } from '../domain/prices/funding.ts'
 import { fundingPayment } from '../domain/prices/funding-payment.ts'
 import { proposedRate } from '../domain/prices/funding-plan.ts'
 import { payableAt } from '../domain/settlement/durations.ts'
 import type { Millis } from '../domain/units.ts'
 import { orders } from './domain/support/resting.ts'
-import { index, perpetual, price, quote, rate, steps, ticks } from './support/markets.ts'
+import { e18, index, perpetual, price, quote, rate, steps, ticks } from './support/markets.ts'
 
 /** The page's text with its line breaks as spaces. */
 const pageText = (name: string): string => readFileSync(`docs/trade/${name}.md`, 'utf8').replaceAll('\n', ' ')
@@ -71,5 +72,25 @@ describe('the examples of docs/trade', () => {
     const hourly = proposedRate(perpetual, NO_RATE, rate('0.0008'), oracle, asOf)
     expect(fractionOf(perpetual, hourly, oracle)).to.equal(rate('0.0001'))
     expect(fundingPayment(steps(1_000), index(0n), index(hourly))).to.equal(quote('-6'))
+  })
+
+  it('when 1,000 meet deposits, a profit, fees, funding and a falling mark, the equity is 1,235', () => {
+    expect(pageText('account-and-funds')).to.include(
+      '1,000, then deposits 200, profit 50, fees 2, funding -3 and unrealized profit -10 give 1,235',
+    )
+    const before = { flows: { ...NO_FLOWS, deposits: e18('1000') }, value: NO_VALUE }
+    const interval = {
+      flows: {
+        deposits: e18('200'),
+        withdrawals: 0n,
+        realizedPnl: e18('50'),
+        fees: e18('2'),
+        funding: e18('-3'),
+      },
+      value: { unrealizedPnl: e18('-10'), accruedFunding: 0n },
+    }
+    const [point] = equityPoints(before, [interval])
+    expect(point?.equity).to.equal(e18('1235'))
+    expect(point?.balance).to.equal(e18('1245'))
   })
 })
