@@ -103,10 +103,7 @@ function sectionOf(command: Command, shared: ReadonlyMap<string, string>): strin
   ].join('\n')
 }
 
-const briefLine = (command: Command): string => {
-  const flags = Object.keys(command.flags).map((name) => `--${name}`)
-  return `- **${titleOf(command)}**: ${command.help}.${flags.length === 0 ? '' : `\n  \`${flags.join(' ')}\``}`
-}
+const briefLine = (command: Command): string => `- **${titleOf(command)}**: ${command.help}.`
 
 /** `docs/trade/commands.md`. */
 export function reference(traders: readonly Command[], repository: readonly Command[]): string {

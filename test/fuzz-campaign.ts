@@ -107,8 +107,8 @@ export function reportOf(slices: readonly PassedSlice[], contracts: string): str
     slices.length < DEEP.slices ? `${slices.length} of ${DEEP.slices}: not complete` : `all ${DEEP.slices}`
   return `# Deep fuzzing campaign
 
-Random steps of every kind, also unauthorized calls and every call that ends a market, in markets of every kind. All laws of \`test/contracts/invariants/\` are checked after
-every step. Every account leaves at the end of each run of ${DEEP.depth} steps. \`npm run fuzz:deep\` repeats the campaign and writes this page.
+Random steps of every kind, also unauthorized calls and endings, in markets of every kind. All laws of \`test/contracts/invariants/\` are checked after every step, and every
+account leaves at the end of a run of ${DEEP.depth} steps. \`npm run fuzz:deep\` writes this page.
 
 | | |
 |---|---|

@@ -57,7 +57,7 @@ describe('the alerts', function () {
       expect(['page', 'ticket']).to.include(rule.labels.severity)
       const text = runbookOf(rule)
       expect(text, rule.alert).to.include(`\`${rule.expr}\``)
-      for (const heading of ['## See', '## Do', '## Ends']) expect(text, rule.alert).to.include(heading)
+      for (const heading of ['## See', '## Do']) expect(text, rule.alert).to.include(heading)
     }
     expect(readdirSync(RUNBOOKS).toSorted()).to.deep.equal(names.map((name) => `${name}.md`).toSorted())
   })

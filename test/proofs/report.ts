@@ -9,13 +9,12 @@ interface Result {
 
 const INTRODUCTION = `# Machine-checked properties
 
-\`npm run prove\` gives the properties of \`test/proofs/*.sol\` to solc's model checker (SMTChecker, engine BMC; no function has a loop) and writes this page. A property is *proved* if no input
-within the bounds of \`docs/audit/arithmetic.md\` breaks an assertion, overflows, or divides by zero, in the property and in the library code that it calls.
-\`test/proofs/model-checker.ts\` states what is changed for the proof: unchecked arithmetic is checked, a revert is a failed \`require\`, functions that use state are left out.
+\`npm run prove\` writes this page with solc's model checker (SMTChecker, engine BMC; no function has a loop). A property is *proved* if no input within the bounds of
+\`docs/audit/arithmetic.md\` breaks an assertion, overflows, or divides by zero, in the property and in the library code that it calls. For the proof unchecked arithmetic is checked and a
+revert is a failed \`require\` (\`test/proofs/model-checker.ts\`).
 
-Only tested: bit layouts and assembly (\`PositionLib.pack\`, \`unpack\`, \`addMargin\`; \`OrderLib.read\`) and functions that read packed words (\`PositionLib.applyFill\`).
-\`test/parity/salts.exhaustive.test.ts\` runs the finite states of \`SaltLib\`. The solvers reached their time limit on an *undecided* property; its row names a test.
-\`test/parity/\` and \`test/contracts/invariants/Band.t.sol\` test every property on generated input.`
+Only tested: bit layouts and assembly (\`PositionLib.pack\`, \`unpack\`, \`addMargin\`; \`OrderLib.read\`), packed words (\`PositionLib.applyFill\`), and \`SaltLib\`, in all of its finite states
+(\`test/parity/salts.exhaustive.test.ts\`). On an *undecided* property the solvers reached their limit; its row names a test.`
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 

@@ -144,6 +144,24 @@ describe('the withdrawals of an account', function () {
     expect(await statuses()).to.deep.equal([['USED', 5]])
   })
 
+  it('when fills have used a part of two requests, their payout is the rest, as in docs/trade', async () => {
+    const noon = Date.UTC(2026, 10, 20, 12)
+    await append(
+      moved('withdrawal_request', 100, { at: noon, block: 10 }),
+      moved('withdrawal_request', 50, { at: noon + 10_000, block: 20 }),
+      { ...moved('withdrawal', 20, { at: noon + 12_000, block: 22 }), cause: 'fees_collected' },
+    )
+    expect(await statuses()).to.deep.equal([
+      ['PAYABLE', 50],
+      ['PAYABLE', 100],
+    ])
+    expect(await list()).to.include({ pending: 130, payable_at: '2026-11-20T12:00:26.000Z' })
+    await append(moved('withdrawal', 130, { at: noon + 30_000, block: 40 }))
+    const { withdrawals, pending } = await list()
+    expect(pending).to.equal(0)
+    for (const each of withdrawals) expect(each).to.include({ status: 'PAID', paid_amount: 130 })
+  })
+
   it('when it reads page by page, it gets each request once, and a foreign cursor is rejected', async () => {
     await append(
       ...[1, 2, 3, 4, 5].map((units) => moved('withdrawal_request', units, { block: 10 + (units >> 1) })),
