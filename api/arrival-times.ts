@@ -1,7 +1,4 @@
-/**
- * When this process received the request of a command. The engine refuses an attempt that is older than an answer to the same command elsewhere, so
- * these times must not be later than the true ones: bytes that arrived while the process was paused are read only afterwards.
- */
+/** When this process received the request of a command. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const TICK_MS = 20
@@ -10,7 +7,10 @@ const PAUSE_MS = 100
 /** What is read within this time after a pause may have arrived in it. */
 const DRAIN_MS = 500
 
-/** Times by the monotonic clock. */
+/**
+ * Times by the monotonic clock. Never later than the true times, because the engine rejects an attempt that is older than another attempt's answer.
+ * Bytes that arrive during a pause of the process are read only afterwards.
+ */
 export class ArrivalTimes {
   readonly #monotonic: () => number
   readonly #requests = new AsyncLocalStorage<number>()

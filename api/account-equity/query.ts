@@ -1,6 +1,6 @@
 /**
- * The equity of an account over time, from tables that grow with its own events only: positions are valued at the end of each interval when
- * they are read, so that an idle account costs nothing between its events.
+ * Equity of an account over time. Positions are valued when they are read, at the end of each interval, so that an
+ * account without events costs nothing.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'

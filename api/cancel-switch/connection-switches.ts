@@ -1,6 +1,6 @@
 /**
- * The dead-man switches of connections to the live feed. The process renews the switch of each connection that it holds, so that the
- * switch fires after its grace whatever ends the connection: its client, the network, or this process.
+ * Dead-man switches of live feed connections. The process renews them; a switch fires after its grace period when the
+ * client, the network or the process fails.
  */
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'

@@ -35,8 +35,8 @@ export interface CandlePage {
 const DISORDER_MS = 60_000
 
 /**
- * The oldest batch that is neither confirmed nor voided, and the newest price or batch less the disorder. Read before the candles, so that a
- * change between the statements makes an answer less final than it is, never more.
+ * As-of time from which candles are not final. It is read before the candles, so that a change between the two
+ * statements makes an answer less final than it is, never more.
  */
 const horizonOf = (marketId: number) => sql<number>`
   select least(

@@ -90,8 +90,8 @@ const stateOf = (row: FillRow): string =>
   [row.status, row.price, row.tx_hash, row.block, row.matched_at, changedAt(row)].join()
 
 /**
- * The fills by part, in their order. Fills of a part have one state, unless some were voided or settled by the chain alone: then each state is
- * an item. A part in one state whose fills readers have already (`isKnown`) is shown without them.
+ * Fills by part. A part is split by state if some of its fills were voided or settled by the chain alone. A part with
+ * one state is shown without fills that `isKnown` names.
  */
 export function publicPartsView<Row extends FillRow>(
   spec: MarketSpec,

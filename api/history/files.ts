@@ -1,6 +1,6 @@
 /**
- * The files of the public history: built when they are requested, kept while there is room, and compared with the first build ever, so that a
- * file never changes. Requests for the same file share its build.
+ * Files of the public history, built on request and kept while there is room. Each build is compared with the first, so
+ * that a file never changes.
  */
 
 import type { Readable } from 'node:stream'

@@ -235,8 +235,8 @@ const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit
 })
 
 /**
- * The caller of a read that the limits of anonymous requests refuse: an account has limits of its own on public routes too. Its credential is checked
- * only now, and the refusal stands if it is invalid: it must neither fail a public request nor get around the limits.
+ * Identifies the caller after the limit of anonymous requests has rejected a read, because accounts have limits of
+ * their own. The rejection stands if the credential is invalid.
  */
 async function callerDespite(refusal: unknown, authenticate: Authenticate, request: FastifyRequest) {
   const { authorization } = request.headers
@@ -311,8 +311,8 @@ export function controlAccess(
   })
 
   /**
-   * The account's limit first, then its budget, then that of the address: a request that one of them rejects takes no part of the next. Otherwise the
-   * refused requests of one account would use up what the other accounts of its address share.
+   * Checks the account's limit, its budget, then the address budget. A request that one rejects does not use the next:
+   * otherwise one account could exhaust its address's share.
    */
   async function spendOfAccount(bucket: Bucket, spender: Spender, reply: FastifyReply | null): Promise<void> {
     await spend(limiter[bucket], spender, reply, bucket)

@@ -1,7 +1,6 @@
 /**
- * Bounds the open connections of an address for plain HTTP, so that one address cannot use up the process's file descriptors and memory. A
- * trusted proxy may open any number; behind it, the requests of a client that are not answered yet count instead, because each occupies a
- * connection of the proxy. WebSockets have bounds of their own.
+ * Bounds the open HTTP connections of an address, so that no address exhausts the file descriptors or memory of the
+ * process. WebSockets have bounds of their own.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as TlsServer } from 'node:https'
@@ -34,6 +33,10 @@ const LINGER_MS = 2_000
 /** At this multiple of the limit, connections are ended without an answer. */
 const HARD_LIMIT = 2
 
+/**
+ * A trusted proxy may open any number of connections. Behind it, a client's unanswered requests count instead, because
+ * each occupies a connection of the proxy.
+ */
 export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOptions): ConnectionLimit {
   const open = new Counts<string>()
   /** Requests behind trusted proxies that are not answered yet. */

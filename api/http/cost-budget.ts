@@ -1,8 +1,4 @@
-/**
- * One budget for all limits of an account together: a request takes the part of a second that its own limit implies, for example a read a
- * fiftieth at 50 reads per second. Since each limit alone allows a quarter of one core (`test/api/http/cost.test.ts`), so do all together.
- * The accounts of an address share a few such budgets.
- */
+/** One budget for all limits of an account together, and a shared budget for the accounts of an address. */
 import type { Limits } from '../config.ts'
 import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
 import type { Bucket } from './buckets.ts'
@@ -20,7 +16,10 @@ const ON_CHAIN: ReadonlySet<Bucket> = new Set(['faucet', 'relays', 'adjustments'
 /** Part of the budget that the limit may use. */
 export const shareOf = (bucket: Bucket): number => (bucket === 'cancels' ? 1 : SHARED)
 
-/** A limit can still be used to the full by itself. */
+/**
+ * Each limit alone allows a quarter of one core (`test/api/http/cost.test.ts`), so all limits together do too. For
+ * example, at 50 reads/s a read costs 1/50 of a second's units.
+ */
 const unitsOf = (limits: Limits, bucket: Bucket): number =>
   ON_CHAIN.has(bucket)
     ? UNITS_ON_CHAIN
@@ -43,8 +42,8 @@ interface Part {
 export interface CostBudgets {
   readonly windowMs: number
   /**
-   * The parts of an account's and its address's budget that so many requests of the limit take. None for `auth`: a stolen API key must not use up
-   * the challenges and rotations by which the owner's identity token replaces it.
+   * Budget parts that `requests` requests use. Empty for `auth`: a stolen API key must not use up the challenges and
+   * rotations that its owner needs to replace it.
    */
   partsOf(bucket: Bucket, payer: Payer, requests?: number): readonly Part[]
   /** The budget of the account without the part that only cancels may use. */

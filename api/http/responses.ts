@@ -68,8 +68,8 @@ const PARTS = [
 ] as const
 
 /**
- * A function that names an error answer which does not depend on the operation itself: its codes are those that every operation of this kind
- * has, without declared codes and those of fields. Null for any other.
+ * Returns a function that names an error answer shared by all operations of this kind. It returns null if the codes
+ * include codes declared by the operation or by its fields.
  */
 function createNames(route: Route): (status: Status, codes: readonly ErrorCode[]) => string | null {
   const { access, readOnly } = route.config ?? {}

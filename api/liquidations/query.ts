@@ -45,8 +45,8 @@ interface Place {
 const LATEST = Number.MAX_SAFE_INTEGER
 
 /**
- * Whether a row is in the market, in the range of times and after the page before. A market is a part of the range and not an equation: a
- * plan for any market could otherwise follow time alone, and read all rows for a market without any.
+ * Filters by market as part of the range, not by equality: for "any market" the plan could otherwise scan by time alone
+ * and read all rows for a market that has none.
  */
 function isIn(
   { at, id }: Place,

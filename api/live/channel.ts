@@ -25,8 +25,8 @@ export interface Channel {
   /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */
   snapshot(tx: Tx): Promise<object>
   /**
-   * What consecutive rows that concern the topic change together; one row unless it is conflatable. Null for a topic that is a summary:
-   * its updates are its whole state, read again at most once per `SUMMARY_MS`.
+   * The combined change of consecutive rows; one row unless the topic is conflatable. Null for a summary topic, which
+   * sends its whole state, read at most once per `SUMMARY_MS`.
    */
   readonly update: ((rows: readonly FeedRow[]) => object) | null
 }

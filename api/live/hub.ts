@@ -1,7 +1,4 @@
-/**
- * Connects the readers of topics with the feed. Every topic that has readers is encoded once per change and process. A subscription begins
- * with a snapshot, or with the rows after the reader's position, and joins the topic at the row that the process has read last.
- */
+/** Connects readers of topics with the feed. Each topic is encoded once per change and process. */
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { ApiError } from '../errors.ts'
@@ -81,6 +78,10 @@ export class LiveHub implements Hub {
 
   // ------------------------------------------------------------------ subscriptions
 
+  /**
+   * Starts with a snapshot, or with the rows after the reader's position, and joins the topic at the row that the
+   * process read last.
+   */
   async subscribe(reader: Reader, topic: Topic, { id, caller, since }: Subscription): Promise<StartCost> {
     const position = since === null ? null : parsePosition(since)
     const name = topicName(topic)

@@ -38,8 +38,8 @@ export const NOTHING: StartCost = { rows: 0, bytes: 0 }
 
 export interface Hub {
   /**
-   * Sends `subscribed` and a snapshot, or what followed `since`, to the reader; from then on every change. Rejects with an ApiError (unknown
-   * market, no credential, the read model is being filled, too many snapshots are being read) and then has no effect.
+   * Sends `subscribed` with a snapshot or the changes after `since`, then every change. Without effect if it rejects
+   * with an ApiError, for example when too many snapshots are being read.
    */
   subscribe(reader: Reader, topic: Topic, subscription: Subscription): Promise<StartCost>
   /** Also ends a subscription that has not begun yet. Other names have no effect. */

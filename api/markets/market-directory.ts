@@ -1,6 +1,6 @@
 /**
- * A cache of market specifications, which are needed for every order. Their parameters are those in force: changes are announced further
- * ahead than the cache is old, so they apply at their time. The engine admits by its own.
+ * Cache of market specifications for order checks. Changes are announced longer ahead than the cache's age, so they
+ * apply on time. The engine admits by its own copy.
  */
 
 import type { Db } from '../../db/client.ts'

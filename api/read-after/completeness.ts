@@ -1,6 +1,6 @@
 /**
- * Whether the tables of the read model are complete. A projection that is new, or is being rebuilt, is filled from the journal while the
- * others serve; a read of its tables must not show the part that is filled so far.
+ * Whether the tables of the read model are complete. A new or rebuilt projection is filled from the journal; reads must
+ * not show its incomplete tables.
  */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
