@@ -30,9 +30,8 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Keys of each relayer lane, the present one first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With
-   * `RELAYER_KEYS_FILE` each call reads the file, so that a key can be added while the keeper runs; throws a ConfigError if the file has
-   * become invalid.
+   * Keys by relayer lane, the present key first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending`, `relay`.
+   * With `RELAYER_KEYS_FILE` each call reads the file and may throw a ConfigError.
    */
   readonly relayerKeys: RelayerKeys
   readonly collateralToken: string

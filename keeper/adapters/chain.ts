@@ -154,8 +154,8 @@ function errorData(error: RpcError): string {
 }
 
 /**
- * The revert data of a mined transaction, traced at its place in its block. Null without a trace: gateways that reject the
- * method answer with a page, with null or not at all, and the call that follows fails by itself if the node is down.
+ * Revert data of a mined transaction, traced at its place in its block; null without a trace, because gateways reject
+ * the method in many ways. The next call reports a node that is down.
  */
 async function tracedRevert(request: Request, hash: string): Promise<string | null> {
   try {

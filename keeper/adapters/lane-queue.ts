@@ -68,8 +68,8 @@ async function openOnRedis(url: string, logger: Logger): Promise<OpenQueue> {
 }
 
 /**
- * BullMQ's migrations begin with `create schema if not exists`, which takes the right to create schemas even if this one exists. The
- * keeper has no such right: its schema is created by the migrations of db/.
+ * BullMQ's migrations start with `create schema if not exists`, which needs the right to create schemas. The keeper
+ * lacks it: the migrations of db/ create its schema.
  */
 async function withoutSchemaCreation(client: pg.PoolClient): Promise<pg.PoolClient> {
   const { rows } = await client.query('select to_regnamespace($1) is not null as found', [SCHEMA])

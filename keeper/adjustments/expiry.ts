@@ -1,6 +1,6 @@
 /**
- * Ends adjustments that the lane `adjust` has not ended in time: it has no key any more, no gas, or its fee is at the cap. Needs no key, so
- * that it runs in every keeper: an attempt in flight keeps its account out of batches and liquidations.
+ * Ends adjustments that the lane `adjust` did not end in time, for example without gas. It runs in every keeper and
+ * needs no key: an attempt in flight keeps its account out of batches.
  */
 import type { Fence } from '../../db/fence.ts'
 import { isOutdated, PREPARED_LIFETIME } from '../../domain/positions/adjustment-signing.ts'

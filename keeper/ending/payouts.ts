@@ -1,6 +1,6 @@
 /**
- * Winds down a market that has ended: reports its insolvent accounts, and after the window for that claims for every other one. What is left to
- * do are the open positions, so a new owner continues where the last one ended. Any account may do the same at any time.
+ * Winds down an ended market: reports insolvent accounts, and after their window claims for every other account. Open
+ * positions are the only progress, so that a new owner can continue.
  */
 import type { Fence } from '../../db/fence.ts'
 import { valueAt } from '../../domain/risk/wind-down.ts'

@@ -1,6 +1,6 @@
 /**
- * Sends heartbeats, so that no account can freeze a market: to markets without a recent action, and at once to a market whose freeze was
- * requested. Heartbeats have no action id and a relayer lane of their own: they never wait behind an action that is stuck.
+ * Sends heartbeats to markets without a recent action, and at once after a freeze request, so that no account can
+ * freeze a market. Their own lane keeps them from waiting behind stuck actions.
  */
 
 import type { Fence } from '../../db/fence.ts'

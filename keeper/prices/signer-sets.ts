@@ -1,6 +1,6 @@
 /**
- * The signers that the oracle's contract accepts, feed by feed, so that no report is published that a batch could not settle with: neither with
- * another configuration here than there, nor while the signers of a feed change.
+ * Signers that the oracle's contract accepts, by feed. Only reports that a batch can settle with are published, also
+ * while a feed's signers change or the configuration is wrong.
  */
 import type { FeedId } from '../../domain/prices/report-hash.ts'
 import type { Address, Millis } from '../../domain/units.ts'

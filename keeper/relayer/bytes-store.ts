@@ -1,6 +1,6 @@
 /**
- * Bytes of transactions with the engine as the owner of nonces. A worker stores them before the engine accepts their hash, and sends none before: after a crash in
- * between, the engine states which of the stored ones it has accepted.
+ * Stores transaction bytes before the engine accepts their hash, and sends none earlier. After a crash in between, the
+ * engine states which of the stored transactions it has accepted.
  */
 import type { Db } from '../../db/client.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'

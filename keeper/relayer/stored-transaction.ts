@@ -58,8 +58,8 @@ const FORGET_AFTER_MS = 60_000
 const FOLLOWED: readonly string[] = [...ACTION_KINDS, 'adjustment', 'faucet']
 
 /**
- * True if transactions of a key that the keeper does not have need not be followed: they can only revert, use up a nonce, or were repeated
- * without harm (heartbeats, claims, relays), which the contracts execute once. `hashes`: of one nonce, the oldest first.
+ * True if a transaction of a missing key need not be followed: it can only revert, use a nonce, or was repeated safely
+ * (heartbeats, claims, relays). `hashes` of one nonce, oldest first.
  */
 export function isForgettable(hashes: readonly StoredTransaction[], isDead: boolean, clock: Clock): boolean {
   const newest = hashes.at(-1) as StoredTransaction

@@ -1,6 +1,6 @@
 /**
- * Ends the first action of a market that will not be mined as it was signed. A part takes its batch and everything behind it along. A single
- * action is dropped, and those behind it are signed again: the market goes on.
+ * Ends the first action of a market that will not be mined as signed. A part ends its batch and all later actions; a
+ * single action is dropped, and later actions are signed again.
  */
 
 import type { Fence } from '../../db/fence.ts'
