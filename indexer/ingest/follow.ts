@@ -1,6 +1,6 @@
 /**
- * Ingests the chain block by block, from the last stored block to the node's head. After a fork it first rolls back to the last common
- * block. For each block, `decode/` turns its logs into facts, and a `ChainRecord` records them with their effects.
+ * Ingests the chain block by block up to the node's head, after rolling back to the last common block if it forked.
+ * `decode/` turns logs into facts; a `ChainRecord` records them.
  */
 
 import { isOpen, type Progress, type StoredBlock } from '../../db/chain.ts'
@@ -227,8 +227,8 @@ export class Follower {
   }
 
   /**
-   * Fetches the logs of many blocks with one request. The last block's hash commits to all blocks before it: if the hash is the same
-   * before and after the request, the range is complete and of one fork. Only blocks with logs, and the last one, are stored.
+   * Fetches the logs of many blocks with one request. If the last block's hash is the same before and after, the range
+   * is complete and of one fork. Blocks without logs are not stored.
    */
   async #ingestRange(from: number, to: number, contracts: Contracts): Promise<number | null> {
     const { chain } = this.#ports

@@ -1,6 +1,6 @@
 /**
- * Appends what a chunk changes for readers to the feed, in the chunk's own transaction: the live feed never shows what REST does not show. One
- * row per shard of the chunk; a shard in which it changes nothing for readers has none.
+ * Appends a chunk's changes to the feed in the chunk's transaction, so that the live feed never shows more than REST. A
+ * shard has one row, or none if nothing changes for readers.
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -187,8 +187,8 @@ const pruneClause = (count: number): WriteClause => ({
 })
 
 /**
- * The clauses that append the rows of a chunk; none if it changes nothing for readers. `areKept`: an earlier statement of the transaction has
- * kept the values; otherwise these clauses are in the statement with those of the chunk.
+ * Clauses that append a chunk's rows; empty if nothing changes for readers. `areKept`: an earlier statement of the
+ * transaction stored the values, so the clauses can be a further statement.
  */
 export function feedClauses(
   rows: readonly FeedRow[],

@@ -44,8 +44,8 @@ export interface ShardChunk {
 type LockedPlace = PlacesTable & { readonly head: number }
 
 /**
- * Two keys of an advisory lock: the projector that holds it is the only one until its transaction ends. Decided in the transaction that
- * writes, so that a projector which has lost the lock writes nothing.
+ * Advisory lock key pair of the only projector, held until its transaction ends. It is taken in the transaction that
+ * writes, so a projector without the lock writes nothing.
  */
 export const SOLE_LOCK = { first: 7_042, second: 1 } as const
 /** Longest pause of a projector between two statements of a chunk: then the server ends its session, and with it its locks. */
@@ -89,9 +89,8 @@ interface LockedRows {
 type First = { readonly shard: null; readonly seq: null; readonly row: Omit<LockedRows, 'rows'> }
 
 /**
- * One projector at a time works on a shard, so that its projections stay together: skipping locked places, two projectors could divide them.
- * The rows that do not fit are divided evenly, so that no shard waits for the burst of another. A shard has at least one row, and all rows up
- * to the place of its foremost projection.
+ * Locks shards for one projector, so that their projections stay together, and reads their rows. The limit is divided
+ * evenly, so that no shard waits for another's burst.
  */
 async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
   const { shards, limit, known, isSole = false, except = [], isAlone = false } = scope

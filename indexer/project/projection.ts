@@ -14,9 +14,8 @@ export interface Projection {
   readonly version: number
   readonly tables: readonly string[]
   /**
-   * Computes what journal rows of one or more shards change; those of each shard are consecutive. It reads only its own tables, with one
-   * statement per table whatever the number of shards. The result must not depend on where chunks begin and end, nor on the order in which
-   * shards are projected.
+   * Computes changes of consecutive journal rows of each shard, with one read statement per own table. The result must
+   * not depend on chunk bounds or on the order of shards.
    */
   readonly project: (tx: Tx, entries: readonly ShardEntry[]) => Promise<ChunkWrites>
   /** Runs once at the end of a fill, when the rows of all shards are complete. No chunk of the projection runs meanwhile. */

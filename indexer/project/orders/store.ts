@@ -88,8 +88,8 @@ async function loadPositions(tx: Tx, { marketIds, keys }: Pairs): Promise<readon
 }
 
 /**
- * The touched accounts that have an open limit order that its reservation does not cover, before the chunk. For nearly all accounts this
- * costs one look-up in a partial index. Returns the accounts of one market.
+ * Touched accounts with an open limit order that its reservation did not cover before the chunk. For most accounts this
+ * costs one lookup in a partial index. The result is by market.
  */
 export async function loadUncovered(
   tx: Tx,
@@ -222,8 +222,8 @@ const takeArrivals = (count: number): WriteClause => ({
 })
 
 /**
- * Numbers all events by time after a fill, which projects one shard after another. Inside a shard the journal's order decides. The
- * caller has locked the projection's place in every shard, so that no chunk runs meanwhile.
+ * Numbers all events by time, and by journal order within a shard, after a fill, which projects shard after shard. The
+ * caller has locked the projection in every shard, so no chunk runs.
  */
 export async function renumberEvents(tx: Tx): Promise<void> {
   await sql`

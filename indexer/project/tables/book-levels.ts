@@ -85,8 +85,8 @@ export function positionedAccounts(
 }
 
 /**
- * The changes of the levels. `accounts` are the positioned ones among the touched accounts; the orders of the others execute whole. What
- * a level counts is a function of orders and positions, so chunk sizes do not change it.
+ * Changes of the levels. `accounts`: touched accounts with a position; orders of other accounts execute whole. A level
+ * depends only on orders and positions, not on chunk sizes.
  */
 export function levelDeltas(
   marketId: number,

@@ -35,8 +35,8 @@ export const eventTransactionId = (
 ): string => `${tx_hash}-${log_index}-${userId}`
 
 /**
- * A withdrawal is recorded at its request, which takes the amount out of the free balance. Its payout changes the pending withdrawal only.
- * Fees that the treasury collects are a deposit of its account, so that the transactions of every account add up.
+ * A withdrawal is recorded at its request, which debits the free balance. Collected fees are a deposit of the
+ * treasury's account, so that each account's transactions add up.
  */
 const TYPES = { deposit: 'deposit', fees_collected: 'deposit', withdrawal_request: 'withdrawal' } as const
 

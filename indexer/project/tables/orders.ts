@@ -180,8 +180,8 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
 })
 
 /**
- * The steps that the fill opened, derived from what is held for it: exact where that is its share of the reservation, which is linear in
- * steps. Of an order for whose fill more is held, `reservation_changed` or its end follows in the same transaction.
+ * Steps that the fill opened, exact if the fill holds its share of the reservation. If it holds more, a
+ * `reservation_changed` row or the order's end follows in the transaction.
  */
 function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Partial<ReadOrder> {
   const unheld = order.reserved - order.held
