@@ -1,10 +1,8 @@
 /**
- * Measures adjustments of margin under a load of orders, from acceptance to commit and stage by stage. Starts a stack, opens positions for
- * accounts of their own, and sends additions and removals at a fixed rate while other accounts place orders. Prints a table and one JSON
- * line. Fails if an adjustment is not committed, or if a quantile of accepted to committed misses its target.
- *
- *   npm run bench:adjust -- [--rate 10] [--orders 200] [--seconds 30]
+ * Measures margin adjustments under a load of orders, from acceptance to commit. Fails if one is not committed, or if a
+ * quantile misses its target.
  */
+// npm run bench:adjust -- [--rate 10] [--orders 200] [--seconds 30]
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Client } from '../client/client.ts'

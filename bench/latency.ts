@@ -1,9 +1,8 @@
 /**
- * Measures the stages of an order: response, batch, fill readable, settled on chain, settlement readable. Starts a stack, sends crossing
- * buys and sells at a fixed rate, and reads journal and read model at each of their notifications.
- *
- *   npm run bench:latency -- [--rate 100] [--seconds 20] [--warmup 5]
+ * Measures an order's stages under crossing flow: response, batch, fill readable, settled on chain, settlement
+ * readable.
  */
+// npm run bench:latency -- [--rate 100] [--seconds 20] [--warmup 5]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

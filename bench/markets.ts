@@ -1,10 +1,8 @@
 /**
- * Measures how late turns are with many markets: the mix trades in the busy ones, and one market maker replaces a bid and an offer in every market each
- * second. Parts are mined without a chain. A turn is late by the time until it is submitted, and by its wait for the engine's thread. Prints a table
- * and one JSON line.
- *
- *   npm run bench:markets -- [--markets 100] [--busy 20] [--rate 200] [--seconds 60] [--accounts 10000] [--orders 100000]
+ * Measures how late turns are with many markets: the mix trades in the busy markets, and a market maker replaces two
+ * quotes in every market each second. No chain.
  */
+// npm run bench:markets -- [--markets 100] [--busy 20] [--rate 200] [--seconds 60] [--accounts 10000] [--orders 100000]
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OrderHash } from '../domain/units.ts'

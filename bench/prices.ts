@@ -1,10 +1,8 @@
 /**
- * Measures the price publisher: CPU time of its process as a share of one core, and the time from the observation of a price until its
- * report is usable by the next batch. Every market has three sources, which are documents over HTTP; three signers are processes of
- * their own, of which two must sign. Prices change with every document.
- *
- *   npm run bench:prices -- [--markets 300] [--seconds 30] [--warmup 10]
+ * Measures the price publisher with three HTTP sources per market and 2 of 3 signers: its CPU share of one core, and
+ * the time from observation to usable report.
  */
+// npm run bench:prices -- [--markets 300] [--seconds 30] [--warmup 10]
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,6 @@
 /**
- * `npm run bench:projection`: measures how fast journals are projected, by rows per transaction: placements of orders that their
- * reservations cover, in one shard and in twenty, and placements and cancels of reduce-only orders, whose steps in the book depend on their
- * accounts' positions. Prints a table and one JSON line.
+ * `npm run bench:projection`: measures projection by rows per transaction: covered placements in one shard and in
+ * twenty, and reduce-only orders, whose steps depend on positions.
  */
 import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'

@@ -4,9 +4,8 @@ import type { OrderType, Side } from '../../domain/orders/order.ts'
 import type { BenchMarket } from '../intake/orders.ts'
 
 /**
- * From one hour of NASDAQ order messages of AAPL (2012-06-21, 09:30 to 10:30 New York; LOBSTER's sample of 50 levels): 44,256 new resting
- * orders and 469 partial cancels, each of which a trader here makes as a cancel and a new order; 41,473 cancels; and 4,067 executions of
- * visible orders by 3,290 aggressors.
+ * From NASDAQ messages of AAPL on 2012-06-21, 09:30 to 10:30 New York (LOBSTER's sample, 50 levels). A trader here
+ * makes each of the 469 partial cancels as a cancel and a new order.
  */
 const RECORDED = { resting: 44_256 + 469, crossing: 3_290, cancelled: 41_004 + 469 }
 
