@@ -1,7 +1,6 @@
 /**
- * A simulated database with a synchronous replica: a write is visible at once and acknowledged when it is durable; a
- * failover loses what is not. Requests and answers are delayed and lost; a request without an answer may be executed
- * later, even after others of its sender.
+ * Simulated database with a synchronous replica. Writes are visible at once, durable later, and lost in a failover
+ * before that. Requests and answers are delayed, lost and reordered.
  */
 import type { Group, Journal, Lease, LeaseReading, TableStep, Tables } from '../../keeper/engine/ports.ts'
 import type { Random } from '../random.ts'
