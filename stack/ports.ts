@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Below the range from which the kernel takes ports for connections and for `listen(0)` (from 32,768 on Linux, from 49,152 elsewhere):
- * otherwise another process could receive a port that was free until its program listens on it, or while that program restarts.
+ * Below the kernel's range for connections and `listen(0)` (from 32,768 on Linux): otherwise another process could
+ * receive the port before its program listens or while it restarts.
  */
 const LOWEST = 20_000
 const HIGHEST = 32_000

@@ -1,6 +1,6 @@
 /**
- * Copies of books, public fills and accounts that follow the live feed, and their differences from what REST returns. Each copy has a
- * connection of its own, which can be ended at any moment; it resumes by itself.
+ * Copies of books, public fills and accounts that follow the live feed, and their differences from REST. Each copy has
+ * a connection that can end at any moment and resumes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../client/client.ts'

@@ -1,6 +1,6 @@
 /**
- * What funding has paid to each account, three ways: the recorded transactions and what has accrued since, the chain's event logs, and the
- * views of the contracts. Each must sum to zero over all accounts of a market.
+ * Funding paid per account, three ways: transactions and accrual, event logs, and contract views. Each way must sum to
+ * zero over all accounts of a market.
  */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
