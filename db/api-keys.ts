@@ -4,8 +4,8 @@ import type { Db, Tx } from './client.ts'
 import type { KeyScope } from './credentials-schema.ts'
 
 /**
- * Notified with the user's id when a key is replaced or revoked: every process then drops the user's keys from its cache. Whatever stays open after
- * its credential was checked, such as a live connection, must listen too and close the connections of that user's former keys.
+ * Notified with the user's id when a key is replaced or revoked: processes drop the user's keys from their caches, and
+ * close connections that a former key has opened.
  */
 export const API_KEYS_CHANNEL = 'api_keys'
 

@@ -51,8 +51,8 @@ export const TRANSACTION_BOUND = transactionBound(2_000)
 const KEEPALIVE_AFTER_S = 2
 
 /**
- * How soon the server gives up a client that does not receive: behind a partition of the network, or stopped while it should read a result. Its
- * transaction is rolled back. Postgres ignores these parameters on a Unix socket.
+ * Bounds how long the server waits for a client that does not receive, for example behind a partition; then it rolls
+ * back. Without effect on Unix sockets.
  */
 const TCP_SETTINGS = {
   tcp_keepalives_idle: `${KEEPALIVE_AFTER_S}`,
@@ -65,8 +65,8 @@ const TCP_SETTINGS = {
 const SETTINGS = { jit: 'off' }
 
 /**
- * For connections whose statements look up rows by key. They are planned once, perhaps while the tables are empty, and must use the indexes
- * when the tables are full: so every plan node that reads a whole table is disabled.
+ * For connections that look up rows by key. Plans are made once, perhaps on empty tables, but must use indexes on full
+ * tables: plan nodes that read a whole table are disabled.
  */
 export const LOOKUP_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',

@@ -45,8 +45,8 @@ type Results<P extends readonly Promise<unknown>[]> = { -readonly [K in keyof P]
 const IN_FAILED_TRANSACTION = '25P02'
 
 /**
- * The results of statements that have been started together, in their order. Waits for all of them also if one fails, so that none is sent
- * after the rollback; throws the error of the first that has failed by itself.
+ * Results of statements started together, in order. Waits for all of them even if one fails, so that none is sent after
+ * the rollback; throws the first error that is not a consequence.
  */
 export async function together<const P extends readonly Promise<unknown>[]>(started: P): Promise<Results<P>> {
   const settled = await Promise.allSettled(started)

@@ -108,8 +108,8 @@ export interface ReadOrdersTable extends OrderFlagColumns {
   reserved: bigint
   held: bigint
   /**
-   * Steps in the book that its reservation covers as opening; 0 for a reduce-only order and once it has left the book. Postgres computes
-   * the others as `uncovered`, which has an index: they execute only if the account's position allows it.
+   * Steps in the book that the reservation covers as opening; 0 for reduce-only orders. The remaining steps, the
+   * indexed column `uncovered`, execute only if the position allows it.
    */
   openable: number
   accepted_at: number
@@ -319,8 +319,8 @@ export interface ReadFundingPositionsTable {
 }
 
 /**
- * A stretch of time, from one change of an account's position to the next, in which it had a size and funding moved. The updates after
- * `from_number` up to `to_number` paid it; the change at its end paid the rest, `payment`, which may be 0.
+ * Time between two changes of a position with a size while funding moved. Updates after `from_number` to `to_number`
+ * paid it; `payment` is the rest at its end, and may be 0.
  */
 export interface ReadFundingSpansTable extends MinedColumns {
   /** Of the payment at its end. */

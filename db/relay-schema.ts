@@ -2,9 +2,8 @@
 import type { RelayFailure, RelayKind, RelayStatus } from '../domain/relays/operation.ts'
 
 /**
- * Signed forward requests: accepted by the api, sent by the keeper, ended by the indexer when the chain has executed the nonce, or by the
- * keeper if it cannot be executed any more. `operation_id` is the EIP-712 digest of the request.
- * Written by: engine.
+ * Signed forward requests: accepted by the API, sent by the keeper, ended by the indexer or the keeper. `operation_id`:
+ * EIP-712 digest. Written by: engine.
  */
 export interface RelayOperationsTable {
   operation_id: string

@@ -1,6 +1,6 @@
 /**
- * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned before its transaction
- * is signed, by the engine. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
+ * Nonces and every transaction ever signed. The engine assigns a nonce before signing; if no transaction follows, the
+ * relayer lane fills it (`keeper/relayer/nonces.ts`).
  */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Address } from '../domain/units.ts'
