@@ -1,6 +1,6 @@
 /**
- * Writes the tables of readers behind the appends. One write contains the changes of all groups since the last one, and only groups that are stored. Its
- * changes are collected either while the state has nothing but stored rows, or with the last group before it is sent.
+ * Writes readers' tables after the appends: one write for all stored groups since the last. Changes are collected from
+ * a state with stored rows only, or with the last group before it is sent.
  */
 import {
   AppendUnknown,

@@ -1,6 +1,6 @@
 /**
- * Decides commands on the state in memory, stores the rows in groups and answers after the commit. The tables of readers follow
- * (`flusher.ts`). While a group is in flight the next one collects; nothing waits for a timer: a rest after an append, to make groups larger, made answers slower and saved nothing.
+ * Decides commands in memory, stores their rows in groups and answers after the commit. Groups wait for no timer: a
+ * pause to make them larger slowed answers and saved nothing.
  */
 import type { Millis } from '../../domain/units.ts'
 import { type Appender, createAppender } from './appender.ts'

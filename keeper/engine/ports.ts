@@ -47,8 +47,8 @@ export interface TableStep {
 
 export interface TableWrite {
   /**
-   * Writes what was collected, in one transaction; false if the token is not the current one, or the tables contain other groups, perhaps because an
-   * earlier call has written them. Throws AppendUnknown or JournalUnavailable: it can be repeated.
+   * Writes collected changes in one transaction; false if the token or the tables' groups differ, for example after an
+   * earlier call. Throws AppendUnknown or JournalUnavailable; it can be repeated.
    */
   run(step: TableStep): Promise<boolean>
 }

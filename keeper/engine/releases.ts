@@ -1,6 +1,6 @@
 /**
- * When the engine may drop what has ended. Samples of the journals' heads show which rows are older than every block that can still be rolled back; they are lost with the
- * process, which only delays the next releases.
+ * Decides when the engine may drop ended entries: samples of the journals' heads show which rows no rollback can reach.
+ * A restart loses the samples and only delays releases.
  */
 import { CHAIN as CHAIN_SHARD } from '../../domain/exchange/apply.ts'
 import type { ReleaseEnded } from '../../domain/exchange/decide/chain/release.ts'

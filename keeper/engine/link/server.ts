@@ -1,6 +1,6 @@
 /**
- * Serves one connection of a client: authenticates it, checks its authority for each command, submits the commands to the engine and
- * sends the replies. A repeated command, by process and number, is not submitted again.
+ * Serves a client's connection: authenticates it, checks its authority per command, submits commands and sends replies.
+ * A command repeated by process and number is not submitted again.
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
