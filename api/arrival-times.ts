@@ -8,8 +8,8 @@ const PAUSE_MS = 100
 const DRAIN_MS = 500
 
 /**
- * Times by the monotonic clock. Never later than the true times, because the engine rejects an attempt that is older than another attempt's answer.
- * Bytes that arrive during a pause of the process are read only afterwards.
+ * Times by the monotonic clock, never later than the true times: the engine rejects an attempt older than another's
+ * answer. Bytes that arrive during a pause are read only afterwards.
  */
 export class ArrivalTimes {
   readonly #monotonic: () => number

@@ -1,6 +1,6 @@
 /**
- * Answers to batches of placements: to one that has just been executed, and to its repetition. The engine stores of each order only the fields that
- * change later; all other fields are read from the order's row, which is never deleted.
+ * Answers to batches of placements and their repetitions. The engine stores only fields that change later; other fields
+ * are read from the order's row, which is never deleted.
  */
 import type {
   Json,

@@ -193,8 +193,8 @@ export const placementAnswer = async (
 })
 
 /**
- * Another api may have received the order: nothing is said of it before the engine has decided it. A placement that the engine receives afterwards is
- * not executed, because the answer says that the order does not exist.
+ * Waits for the engine, because another API process may have received the order. A later placement is not executed,
+ * because the answer states that the order does not exist.
  */
 async function marketOfSettled({ settled, orderMarkets }: CommandPorts, userId: number, hash: string) {
   await requireSettled(settled, [orderKey(userId, hash), cancelKey(userId, hash)])
