@@ -105,7 +105,7 @@ function order(random: Random, seq: number, fields: Partial<RestingOrder>): Rest
   }
 }
 
-/** Price levels on a grid: `IN_BAND` orders close to the oracle price on both sides, the others outside the band. */
+/** Price levels on a grid: `IN_BAND` orders close to the oracle price on both sides, all other orders outside the band. */
 function restingOrder(random: Random, seq: number, levels: number): RestingOrder {
   const side = seq % 2 === 0 ? 'LONG' : 'SHORT'
   const spacing = Math.floor((BAND_TICKS * ORDERS_PER_LEVEL * 2) / IN_BAND)
@@ -116,7 +116,7 @@ function restingOrder(random: Random, seq: number, levels: number): RestingOrder
   return order(random, seq, { side, limit: Math.max(1, limit) as Ticks })
 }
 
-/** One third are market orders, the others limit orders around the oracle price. */
+/** One third are market orders, the rest limit orders around the oracle price. */
 const newOrder = (random: Random, seq: number): RestingOrder =>
   random(3) === 0
     ? order(random, seq, { type: 'MARKET' })

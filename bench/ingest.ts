@@ -82,7 +82,7 @@ const follower = new Follower({ ...ports, metrics }, recording.options)
 
 const { timestamp } = recording
 chain.append(timestamp, [])
-// The markets share the accounts, so each needs the deposit that one of them had.
+// The markets share the accounts, so each market needs the deposit that one market had.
 for (let number = 0; number < markets; number++) chain.append(timestamp, recording.deposits)
 await follower.pass()
 

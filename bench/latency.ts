@@ -122,7 +122,7 @@ const newestFills = (db: Db, since: number) =>
     .where('batch_id', '>=', since)
     .execute()
 
-/** Every second account buys and the others sell, so that no account trades with itself. */
+/** Every second account buys and every other account sells, so that no account trades with itself. */
 async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   const { base_url, accounts } = stack.file
   const clients = accounts.map(

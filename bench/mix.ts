@@ -4,6 +4,7 @@
  */
 // npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
 // npm run bench:mix -- --rate 100 --requote 200 [--requote-by place]
+
 // npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'

@@ -4,7 +4,7 @@
  */
 import type { Database } from './schema.ts'
 
-/** Each process connects with a login role that is a member of its group role. The engine, where it runs, writes what the others write without it. */
+/** Each process connects with a login role that is a member of its group role. A running engine writes what other processes write without it. */
 export const PROCESS_ROLES = {
   api: 'clearbatch_api',
   keeper: 'clearbatch_keeper',

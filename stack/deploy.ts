@@ -90,7 +90,7 @@ export const sessionFeedIdOf = (marketId: number): string =>
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
 
-/** Every feed that a market reads. All are set before the market is listed, so that no later call defines one of them first. */
+/** Every feed that a market reads. All are set before the market is listed, so that no later call is the first to define a feed. */
 export const feedsOf = ({ marketId, kind, fundingSession }: MarketSpec): readonly string[] => [
   feedIdOf(marketId),
   ...(fundingSession ? [sessionFeedIdOf(marketId)] : []),

@@ -15,7 +15,7 @@ const HIGHEST = 32_000
 const TRIES = 100
 /** A program listens on its port within this time, so that older claims are left over. */
 const CLAIM_MS = 300_000
-/** Names the ports that processes of this user have chosen, with a file per port: until its program listens, a port is free for the others, too. */
+/** Names the ports that processes of this user have chosen, with a file per port: until its program listens, other processes would find a port free, too. */
 const CLAIMS = join(tmpdir(), `clearbatch-ports-${process.getuid?.() ?? 0}`)
 const claimed = new Set<string>()
 process.once('exit', () => {

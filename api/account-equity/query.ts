@@ -174,7 +174,7 @@ export interface ValuedPosition extends HeldPosition {
   readonly at: number
 }
 
-/** Positions at the end of each interval. In a market without one it costs a look-up; in the others three per interval. */
+/** Positions at the end of each interval. A market without positions costs one lookup, each other market three per interval. */
 export async function positionsAt(
   db: Db | Tx,
   userId: number,

@@ -1,7 +1,7 @@
 /** Cursors of lists that are ordered by a number and an id. Opaque to callers and valid only for the list that issued them. */
 import { ApiError } from '../errors.ts'
 
-/** Kinds of lists; a cursor of one kind is invalid for the others. */
+/** Kinds of lists; a cursor of one kind is invalid for every other kind. */
 export type List =
   | 'orders'
   | 'fills'

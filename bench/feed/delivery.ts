@@ -22,7 +22,7 @@ export interface DeliveryOptions {
 
 const LEAD_MS = 500
 const SETTLE_MS = 2_000
-/** Half of the orders take what the others offer. */
+/** Half of the orders take the quantity that the other half offers. */
 const CROSSING = 0.5
 const CHANNELS = ['book', 'trades', 'auction']
 

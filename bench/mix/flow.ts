@@ -12,7 +12,7 @@ const RECORDED = { resting: 44_256 + 469, crossing: 3_290, cancelled: 41_004 + 4
 /** Share of the orders that wait for a trigger. Assumed: NASDAQ's messages contain none. */
 const CONDITIONAL = 0.02
 const CROSSING = RECORDED.crossing / (RECORDED.resting + RECORDED.crossing)
-/** Of the resting and the conditional orders. The others stay until they are filled. */
+/** Share of resting and conditional orders that are cancelled; the rest stays until it is filled. */
 const CANCELLED = RECORDED.cancelled / RECORDED.resting
 
 /** Values at equally spaced ranks would lose the tails, so a distribution is points (rank, value), with straight lines between them. */

@@ -163,8 +163,7 @@ interface Narrowed {
 }
 
 /**
- * Drops the farthest reading until the rest is within the spread, so that one faulty source cannot block the others.
- * Two equally far readings stay: it is unknown which reading is wrong.
+ * Drops the farthest reading until the rest is within the spread, so that one faulty source cannot block the feed. Two equally far readings stay: it is unknown which reading is wrong.
  */
 function narrow(readings: readonly JudgedReading[], value: bigint, maxSpread: bigint): Narrowed {
   const used = readings.filter(isUsed)

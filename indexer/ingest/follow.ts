@@ -29,7 +29,7 @@ export interface FollowOptions {
   readonly startBlock: number
   /** Most blocks in one request for logs. */
   readonly range: number
-  /** Blocks deeper than this below the head are fetched by range, the others one by one. */
+  /** Blocks deeper than this below the head are fetched by range, newer blocks one by one. */
   readonly liveDepth: number
 }
 

@@ -31,7 +31,7 @@ export interface ShardProgress extends ProjectedChunk {
 }
 
 export interface ChunkOptions {
-  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. Shards with few rows leave their share to the others. */
+  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. Shards with few rows leave their share to other shards. */
   readonly limit: number
   /** Called after the changes are computed and before they are written. */
   readonly killPoint: KillPointHook<'before-projection'>

@@ -170,7 +170,7 @@ export class Projector {
     this.#limit = Math.min(this.#options.limit, Math.max(least, most))
   }
 
-  /** A projection that fails must not hold up the others of its shard. */
+  /** A projection that fails must not hold up other projections of its shard. */
   async #projectEach(shard: string): Promise<boolean> {
     const places = this.#projections()
       .map(({ name }) => ({ shard, projection: name }))

@@ -40,7 +40,7 @@ export async function rebuild(db: Db, options: FillOptions): Promise<number> {
 
 const POLL_MS = 100
 
-/** Rebuilds one projection while the others serve; bookmarks stay valid. Resolves when it is complete, with the help of running indexers. */
+/** Rebuilds one projection while all other projections serve; bookmarks stay valid. Resolves when it is complete, with the help of running indexers. */
 export async function rebuildProjection(db: Db, name: string, options: FillOptions): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await mark(tx, [name])

@@ -127,7 +127,7 @@ export class Adjustments {
       })
   }
 
-  /** Null unless the attempt is to be signed now. One that cannot be decided on does not keep the others from their turn. */
+  /** Null unless the attempt is to be signed now. An attempt without a decision does not delay other attempts. */
   async #decide(
     fence: Fence,
     attempt: OpenAttempt,

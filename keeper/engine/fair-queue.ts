@@ -6,7 +6,7 @@
 export const COMMAND_CLASSES = ['chain', 'auction', 'cancel', 'placement'] as const
 export type CommandClass = (typeof COMMAND_CLASSES)[number]
 
-/** Parts of the thread while all classes wait; a class that does not use its part leaves it to the others. */
+/** Parts of the thread while all classes wait; a class that does not use its part leaves it to other classes. */
 export const SHARES: Readonly<Record<CommandClass, number>> = {
   chain: 0.35,
   auction: 0.25,

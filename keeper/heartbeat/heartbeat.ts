@@ -87,7 +87,7 @@ export function createHeartbeats(ports: HeartbeatPorts, lane: RelayerLane): Hear
     delivery.start(asSigned(lane, transaction))
   }
 
-  /** A market that cannot be read does not keep the others from their heartbeats. */
+  /** A market that cannot be read does not delay the heartbeats of other markets. */
   async function visit(markets: readonly MarketSpec[], fence: Fence): Promise<void> {
     let failure: unknown = null
     for (const spec of markets) {

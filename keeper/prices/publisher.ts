@@ -185,7 +185,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
 
   const reportedAt = (setup: FeedSetup): number => memoryOf(setup).last?.observedAt ?? 0
 
-  /** Those whose latest report is oldest; the others are due again at the next tick. */
+  /** Feeds with the oldest reports; all other feeds are due again at the next tick. */
   const nextOf = (due: readonly Due[]): readonly Due[] =>
     due.length <= capacity
       ? due

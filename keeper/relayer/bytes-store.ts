@@ -83,7 +83,7 @@ export async function acceptBytes(
   return toTransaction(row)
 }
 
-/** The transactions, of any keys, that the engine has accepted. The others may be of a worker that ended, or came second. */
+/** The transactions, of any keys, that the engine has accepted. Other stored transactions may be of a worker that ended, or came second. */
 export async function withoutRefused<Transaction extends StoredTransaction>(
   { db, engine }: EngineParts,
   transactions: readonly Transaction[],

@@ -60,7 +60,7 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
     return ready.length > 0
   }
 
-  /** A failure of one operation does not hold up the others. */
+  /** A failed operation does not hold up other operations. */
   async function attempt(operation: RelayOperation, work: () => Promise<void>): Promise<void> {
     try {
       await work()

@@ -170,7 +170,7 @@ export async function fundingInRest(
   return { name: 'REST', values: toValues(recorded, accrued), users }
 }
 
-/** Differences between the sources, and markets in which one of them does not sum to zero. */
+/** Differences between the sources, and markets in which a source does not sum to zero. */
 export function fundingDifferences({ views, others }: FundingSnapshot, rest: Source): string[] {
   const unbalanced = [views, ...others].flatMap(({ name, values }) => {
     const sums = new Map<string, bigint>()

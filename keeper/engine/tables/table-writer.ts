@@ -17,7 +17,7 @@ export interface TableWriter {
    * commits. The state has exactly these rows since the last call.
    */
   collect(rows: readonly Entry[]): Statement[]
-  /** The last statements are not used, because the last of their groups is not stored; the next collection has the rows of the others again. */
+  /** The last statements are not used, because the last of their groups is not stored; the next collection repeats the rows of the stored groups. */
   giveBack(): void
   /** The tables have the present state, because another owner has written them. */
   forget(): void
