@@ -10,7 +10,7 @@ import type { Fill, FillProcessing, FillStage, PublicFill, PublicPart } from './
 
 export type FillRow = Selectable<ReadFillsTable>
 
-/** Block times have a resolution of one second, so a transaction can appear mined before it was sent; the later time is used. */
+/** Block times are whole seconds, so a transaction can appear mined before it was sent. The later time is returned. */
 const notBefore = (earlier: number | null, time: number | null): number | null =>
   earlier === null || time === null ? time : Math.max(earlier, time)
 
@@ -45,7 +45,7 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     block_number: row.block,
     created_at: isoTime(row.matched_at),
     updated_at: isoTime(changedAt(row)),
-    // Rows of the feed from before the column existed do not have it.
+    // Older feed rows lack this column.
     builder: row.builder ?? null,
   }
 }
