@@ -6,7 +6,7 @@
 import type { UserId } from '../units.ts'
 
 export interface Deferrals {
-  /** Accounts that an auction left out and that have taken part in none since, in that order. */
+  /** Accounts left out of an auction that have not taken part since, longest wait first. */
   readonly waiting: ReadonlySet<UserId>
   /** Accounts that take no part in the current auction. Their orders stay in the book unchanged. */
   readonly excluded: ReadonlySet<UserId>
@@ -14,7 +14,7 @@ export interface Deferrals {
 
 export const NO_DEFERRALS: Deferrals = { waiting: new Set(), excluded: new Set() }
 
-/** Leaves these accounts, too, out of the current auction. */
+/** Also leaves these accounts out of the current auction. */
 export const exclude = (deferrals: Deferrals, accounts: Iterable<UserId>): Deferrals => ({
   ...deferrals,
   excluded: new Set([...deferrals.excluded, ...accounts]),

@@ -42,7 +42,7 @@ export const asSigned = (
   broadcastAt: null,
 })
 
-/** Sent with one nonce of one key, or waiting for it. */
+/** A nonce of one key, used by a transaction or reserved for one. */
 interface Numbered {
   readonly relayer: string | null
   readonly nonce: number | null
@@ -52,9 +52,12 @@ interface Numbered {
 export const isSameNonce = (one: Numbered, other: Numbered): boolean =>
   one.nonce === other.nonce && one.relayer === other.relayer
 
-/** After this time a transaction that may be repeated is no longer sent for a key that the keeper does not have. */
+/** Time after which a repeatable transaction of a missing key is no longer sent. */
 const FORGET_AFTER_MS = 60_000
-/** Purposes whose transaction is never given up while it may be mined: a second one would have an effect of its own, or end its request. */
+/**
+ * Purposes whose transactions are followed while they may be mined, because a second transaction would have an effect
+ * of its own or end its request.
+ */
 const FOLLOWED: readonly string[] = [...ACTION_KINDS, 'adjustment', 'faucet']
 
 /**
