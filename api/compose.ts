@@ -89,7 +89,7 @@ function composeAuth({ config, engine, db, clock, notifications, limits, logger 
   return { ports: { authenticate, challenges, keyCreation, notifications }, stop: () => keyUses.stop() }
 }
 
-/** What is answered once a transaction of the keeper is on the chain. */
+/** Endpoints whose requests the keeper executes with a transaction. */
 function composeTransactions({
   config,
   engine,

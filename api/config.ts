@@ -24,7 +24,7 @@ export interface BearerConfig {
   readonly walletClaim: string
 }
 
-/** What wallets sign at this exchange names where and for what. */
+/** Domain and URL stated in every message that a wallet signs. */
 export interface WalletSigning {
   /** Domain of the page that asks the wallet to sign. */
   readonly domain: string

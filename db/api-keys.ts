@@ -14,7 +14,7 @@ export const DEFAULT_KEY = 'default'
 /** Keys of an account, at most. One place is reserved for the key named `default`. */
 export const MOST_KEYS = 20
 
-/** What a key allows, chosen by its owner when it is created. */
+/** Rights of a key, chosen by its owner at its creation. */
 export interface KeyTerms {
   readonly scope: KeyScope
   /** IP addresses and networks from which the key is accepted; null: from all. */

@@ -82,7 +82,7 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 
-/** What every connection of a process needs, also one that only listens: a silent peer is noticed by either side. */
+/** Settings of every connection of a process, also for LISTEN only: both sides notice a silent peer. */
 export const connectionConfig = (
   { url, name }: Pick<ConnectionOptions, 'url' | 'name'>,
   settings: Readonly<Record<string, string>> = {},

@@ -128,7 +128,7 @@ export interface TableStep {
   readonly to: number
 }
 
-/** What a write changes. */
+/** Changes of one write. */
 export interface TableContent {
   /** Shards with rows in the groups of the write. */
   readonly ends: readonly ShardEnd[]

@@ -17,7 +17,7 @@ export interface FeedHeadsTable {
   prev_seq: number
 }
 
-/** What one chunk changed. Rows are numbered in the order in which they become visible to readers. */
+/** Changes of one chunk. Rows are numbered in the order in which readers see them. */
 export interface FeedTable {
   seq: number
   at: number

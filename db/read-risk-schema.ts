@@ -11,7 +11,7 @@ export interface MinedColumns {
   at: number
 }
 
-/** What liquidations and the end of a market have done so far: sums over its mined journal rows. */
+/** Liquidations and end of a market so far: sums over its mined journal rows. */
 export interface ReadMarketRiskTable {
   market_id: number
   inheritances: number
@@ -35,17 +35,17 @@ export interface ReadLiquidationsTable extends MinedColumns {
   market_id: number
   /** Forced fills of a batch, inherited by the backstop, or deleveraged. */
   kind: 'forced' | 'inherited' | 'deleveraged'
-  /** Of the position. */
+  /** Side of the position. */
   side: Side
   steps: number
-  /** Of a forced fill: the clearing price in ticks. */
+  /** Clearing price in ticks; for forced fills only. */
   price: number | null
-  /** Of a deleveraging: wei of USDM at which the steps were closed. */
+  /** Wei of USDM at which the steps were closed; for deleveragings only. */
   value: bigint | null
   /** That decided an inheritance or a deleveraging, and its observation. Null for a forced fill: its batch has it. */
   oracle_price: bigint | null
   oracle_at: number | null
-  /** Of a forced fill. */
+  /** Batch of a forced fill. */
   batch_id: number | null
   part: number | null
 }

@@ -11,7 +11,7 @@ export interface RelayOperationsTable {
   kind: RelayKind
   /** Null for `invalidate_margin_nonces`. */
   session_key: string | null
-  /** Of `invalidate_margin_nonces`, with the new minimum; else null. */
+  /** Market and new minimum of `invalidate_margin_nonces`; null for other kinds. */
   market_id: number | null
   minimum: bigint | null
   /** The signer of the forward request. */
@@ -29,7 +29,7 @@ export interface RelayOperationsTable {
   /** The relayer's key and nonce that the request was signed with; null before. */
   relayer: string | null
   relayer_nonce: number | null
-  /** Of the first transaction that was signed for it; once it is confirmed, of the transaction that executed it. */
+  /** Hash of the first signed transaction; once confirmed, of the transaction that executed the operation. */
   tx_hash: string | null
   /** In which the chain executed the nonce; null before. */
   block: number | null
@@ -41,7 +41,7 @@ export interface RelayOperationsTable {
 export interface ForwarderNoncesTable {
   signer: string
   next_nonce: number
-  /** Of the last execution. */
+  /** Block of the last execution. */
   block: number
 }
 
@@ -50,7 +50,7 @@ export interface MarginNonceFloorsTable {
   market_id: number
   account: string
   minimum: bigint
-  /** Of the last change. */
+  /** Block of the last change. */
   block: number
 }
 

@@ -72,7 +72,7 @@ class RoundTrip extends pg.Query {
   #current: Row[] = []
   #columns: Columns | undefined
   #known: Map<string, Columns> = new Map()
-  /** Of a value that cannot be parsed. */
+  /** Error of a value that cannot be parsed. */
   #unreadable: Error | null = null
 
   constructor(

@@ -120,10 +120,10 @@ export interface OrdersTable extends OrderFlagColumns {
   held: Generated<bigint>
   partial_slot: number | null
   accepted_at: number
-  /** What triggered the order; null until then, and for orders without a trigger. */
+  /** Evidence of the order's trigger; null until then, and for orders without a trigger. */
   triggered: Generated<TriggerEvidence | null>
   ended_at: number | null
-  /** Of a liquidation: reduce-only, inserted by the keeper. */
+  /** True for a liquidation's order: reduce-only, inserted by the keeper. */
   forced: Generated<boolean>
   /** The trader's label, which no signature covers. Unique among the account's live orders when the order was accepted. */
   client_order_id: Generated<string | null>
@@ -292,7 +292,7 @@ export interface SessionKeysTable {
   registered_at: number
   expires_at: number
   revoked_at: number | null
-  /** Of its last change. */
+  /** Block of the last change. */
   block: number
 }
 

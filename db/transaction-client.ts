@@ -30,7 +30,7 @@ function inOneWrite<Result>(client: pg.ClientBase, send: () => Result): Result {
   }
 }
 
-/** What is sent from now on leaves with what the current promise jobs send after it. */
+/** Collects writes until the current promise jobs have run, so that they leave in one packet. */
 function untilNextTick(client: pg.ClientBase): void {
   const stream = streamOf(client)
   stream?.cork?.()

@@ -214,7 +214,7 @@ const claim = command({
     const only = account === undefined ? null : addressOf(account, 'account').toLowerCase()
     const due = (await valuedPositions(context)).filter(({ value }) => value > 0n)
     const chosen = only === null ? due : due.filter((each) => each.account === only)
-    // What the pool could not pay before has no position any more.
+    // A claim that the pool could not pay before has no position any more.
     const claims = only !== null && chosen.length === 0 ? [{ account: only, value: 0n }] : chosen
     if (claims.length === 0) throw new OpsError(`no open position of ${context.listed.symbol} has a claim`)
     for (const { account: each, value } of claims)

@@ -163,7 +163,7 @@ const isSame = (a: Position, b: Position): boolean =>
 
 // ------------------------------------------------------------------ actions
 
-/** What an action liquidates, before it is executed. */
+/** Checks before an action that it liquidates only positions that are due. */
 export function checkLiquidated(market: LawMarket, action: ChainAction): void {
   const { spec, chain, bank, tally } = market
   if (action.kind === 'fund') return

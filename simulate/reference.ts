@@ -18,7 +18,7 @@ const BUFFER = ONE / 200n
 /** Ticks by which the bankruptcy price can lie beyond its quotient, because each of its two parts is rounded per step. */
 const ROUNDING = 4
 
-/** What the account is paid if the position closes at the price. */
+/** Payout to the account if the position closes at the price. */
 export function equityAt(spec: MarketSpec, position: Position, { index, oracle }: Prices): bigint {
   const margin = position.foldedMargin - BigInt(position.size) * index
   const entry = position.entryNotional * ONE
@@ -26,7 +26,7 @@ export function equityAt(spec: MarketSpec, position: Position, { index, oracle }
   return margin * ONE + (position.size > 0 ? value - entry : entry - value)
 }
 
-/** What the ratio divides by: the value at the price; of a binary short, its largest loss. */
+/** Divisor of the ratio: the value at the price; for a binary short, its largest loss. */
 export function stakeAt(spec: MarketSpec, { size }: Position, { oracle }: Prices): bigint {
   const price = spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
   return BigInt(Math.abs(size)) * spec.step * price

@@ -19,7 +19,7 @@ export interface Scenario {
   readonly start: number
   /** Time between two steps. */
   readonly interval: Millis
-  /** Of the quotes of each market maker, relative to an average order, before and after the path has begun. */
+  /** Size of each market maker's quotes relative to an average order, before and after the start of the path. */
   readonly depth: { readonly before: number; readonly after: number }
   /** Share of the traders that buy before the path begins. */
   readonly bulls: number

@@ -1,4 +1,4 @@
-/** What happened in a scenario, and every rule that it broke. */
+/** Counts the events of a scenario and the broken rules. */
 
 import { type MarketSpec, notionalAt, priceOf } from '../domain/market/market.ts'
 import type { Side } from '../domain/orders/order.ts'
@@ -23,7 +23,7 @@ interface ForcedFill {
 
 interface Deleveraged {
   readonly notional: bigint
-  /** What the counterparties would have been paid at the oracle price, less what they are paid; negative if they are paid more. */
+  /** Payout to counterparties at the oracle price, less their actual payout; negative if they are paid more. */
   readonly forgone: bigint
   /** Negative equity of the closed share at the oracle price; 0 if it had equity. */
   readonly deficit: bigint
@@ -32,7 +32,7 @@ interface Deleveraged {
   readonly legs: number
 }
 
-/** Of which a run keeps the texts. */
+/** Violations that a run reports in full. */
 const MOST_VIOLATIONS = 20
 
 /** Amounts are wei. Mutable. */

@@ -13,10 +13,10 @@ const [FORCED_RECORD, SIGNED_RECORD] = [46, 110]
 const OPTIONAL_FIELD = 6
 const lower = (text: unknown): Address => String(text).toLowerCase() as Address
 
-/** What the expectation needs of the market besides the call. */
+/** Market terms that the expectation needs besides the call. */
 export interface MarketTerms {
   readonly backstop: string
-  /** Of the final report in force. */
+  /** Price of the final report in force. */
   readonly finalPrice: Price
 }
 

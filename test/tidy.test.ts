@@ -92,6 +92,9 @@ const NOUNLESS = /\b(the ones|the others|one of them)\b/i
 const nounlessIn = (passages: readonly Passage[]): string[] =>
   passages.filter(({ text }) => NOUNLESS.test(text)).map(({ place, text }) => `${place}: ${text.trim()}`)
 
+/** Words with which a comment would name no subject, such as "Of the last update" for "Index at the last update". */
+const SUBJECTLESS = /^(Of|Those|Else|What|Beyond|Which)\b/
+
 /** A title that starts with a condition goes on after a comma or a colon. */
 const stopsAtCondition = (title: string): boolean =>
   /^(when|given|if|while|after|before|where|with|without)\b/i.test(title) && !/[,:]/.test(title)
@@ -137,9 +140,12 @@ describe('the repository', () => {
     expect(bannedIn([...comments, ...solidity, ...documents])).to.deep.equal([])
   })
 
-  it('says one thing per comment', () => {
-    const long = product.flatMap(commentBlocks).filter(({ text }) => text.length > MAX_COMMENT_LENGTH)
+  it('says one thing per comment, and begins with its subject', () => {
+    const comments = product.flatMap(commentBlocks)
+    const long = comments.filter(({ text }) => text.length > MAX_COMMENT_LENGTH)
     expect(long.map(({ place, text }) => `${place}: ${text.length} characters`)).to.deep.equal([])
+    const subjectless = comments.filter(({ text }) => SUBJECTLESS.test(text))
+    expect(subjectless.map(({ place, text }) => `${place}: ${text}`)).to.deep.equal([])
   })
 
   it('has a noun beside each pronoun in comments and titles', () => {

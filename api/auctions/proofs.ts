@@ -10,7 +10,7 @@ import { notAvailable } from './proof-query.ts'
 /** The JSON of a proof. */
 export interface Proof {
   readonly gzip: Uint8Array
-  /** Of the JSON. */
+  /** Digest of the JSON. */
   readonly digest: string
 }
 

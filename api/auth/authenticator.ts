@@ -13,7 +13,7 @@ import { hashApiKey, isApiKey } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { KeyUses } from './key-uses.ts'
 
-/** What a request presents: its Authorization header, and the network address that it comes from. */
+/** Credentials of a request: its Authorization header and its network address. */
 export interface Presented {
   readonly authorization: string | undefined
   readonly address: string

@@ -63,7 +63,7 @@ function refusal(error: unknown): ApiError {
     : invalid(undefined, error.code)
 }
 
-/** What costs nothing to check, before a key is looked up: an invented token causes no request to the provider. */
+/** Checks the token's header before a key lookup, so that a malformed token causes no request to the provider. */
 function checkHeader(token: string): void {
   let header: ReturnType<typeof decodeProtectedHeader>
   try {

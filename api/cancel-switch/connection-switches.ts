@@ -29,7 +29,7 @@ interface Armed extends Holder {
   fireAt: number | null
 }
 
-/** What a connection requested last, with the requests that wait for it. */
+/** A connection's last request, with the callers that wait for it. */
 interface Requested extends Holder {
   readonly graceSeconds: number
   readonly waiting: readonly {

@@ -8,7 +8,7 @@ import { ApiError, type ErrorContext } from '../errors.ts'
 import { catalogued } from '../http/errors.ts'
 import type { Settled } from './settled-commands.ts'
 
-/** What was found of an earlier attempt. */
+/** Result of looking up an earlier attempt. */
 export interface Finding {
   readonly outcome: PlacementOutcome
   readonly facts?: ErrorContext

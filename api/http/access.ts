@@ -49,7 +49,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
-/** What limits are counted for: a request, or an operation on a connection. */
+/** Caller that a limit counts: of a request, or of an operation on a connection. */
 export interface Spender {
   readonly ip: string
   readonly caller: Caller | null

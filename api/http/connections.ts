@@ -40,7 +40,7 @@ export function createConnections(
         connectionsCheckingInterval: CHECK_MS,
         // Node.js would answer a request without Host with an empty body; `guard` rejects it.
         requireHostHeader: false,
-        // Of other paths the header Upgrade is ignored, as HTTP allows.
+        // On other paths the header Upgrade is ignored, as HTTP allows.
         shouldUpgradeCallback: ({ url }: IncomingMessage) => isLivePath(url ?? ''),
       },
       clientErrorHandler: answer,

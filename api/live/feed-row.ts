@@ -75,7 +75,7 @@ export class FeedRow {
     return this.#parse().changes
   }
 
-  /** What changed in one account. The rows are grouped once: a batch may concern hundreds of accounts. */
+  /** Changes of one account. Rows are grouped once, because a batch may concern hundreds of accounts. */
   ofAccount(userId: number): AccountChanges {
     const { changes, balances } = this.#parse()
     this.#accounts ??= {

@@ -30,7 +30,7 @@ export const SUMMARY_MS = 1_000
 const SNAPSHOT_AGE_MS = 1_000
 /** Least pause before a subscription begins again whose snapshot could not be read; at most twice as long, so that they spread. */
 const RETRY_MS = 1_000
-/** Beyond them a snapshot costs less than the messages that a reader has missed, which are encoded for it alone. */
+/** Above these, a snapshot is cheaper than missed messages, which are encoded for one reader alone. */
 const MISSED_ROWS = 1_000
 const MISSED_BYTES = 1024 * 1024
 /** Times that a subscription begins again because rows have left the ring meanwhile. */

@@ -1,4 +1,4 @@
-/** What the socket needs of the feed: subscriptions, and the frames that they receive. */
+/** Ports between socket and feed: subscriptions and the frames that they receive. */
 import type { Caller } from '../auth/caller.ts'
 import type { Topic } from './topics.ts'
 
@@ -20,7 +20,7 @@ export interface Reader {
 }
 
 export interface Subscription {
-  /** Of the client's operation: the message `subscribed` carries it. */
+  /** Id of the client's operation, repeated in the message `subscribed`. */
   readonly id: string | number
   readonly caller: Caller | null
   /** The position after which the client resumes, as in `subscribed`; null for a snapshot. */

@@ -37,7 +37,7 @@ export interface Outgoing {
   readonly isConflatable: boolean
 }
 
-/** What is sent of the frames. `closes`: too many bytes are unread, nothing is sent. */
+/** Frames to send now. `closes`: too many bytes are unread, so nothing is sent. */
 export interface Selection<Frame extends Outgoing> {
   readonly send: readonly Frame[]
   /** Frames that are left out: their topics are behind. */

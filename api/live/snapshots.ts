@@ -13,7 +13,7 @@ export interface TopicStart {
   readonly head: number
   readonly seq: number
   readonly frames: readonly Frame[]
-  /** What the snapshot contains, and when it was read; null without one. */
+  /** Content and read time of the snapshot; null without a snapshot. */
   readonly state: { readonly data: object; readonly at: number } | null
 }
 
@@ -38,7 +38,7 @@ export class Snapshots {
   readonly #ports: SnapshotPorts
   readonly #waiting: Record<Occasion, (() => void)[]> = { new: [], again: [] }
   #reading = 0
-  /** What the last freed place went to: the two take turns. */
+  /** Occasion that got the last free place. The two occasions alternate. */
   #last: Occasion = 'again'
 
   constructor(ports: SnapshotPorts) {

@@ -18,7 +18,7 @@ export const SYSTEM = 'system'
 /** Interval at which the state is read while the topic has readers. */
 const POLL_MS = 1_000
 
-/** What changes with events, not with time alone. */
+/** Fields that change with events, not with time alone. */
 const shown = ({ status, chain, maintenance, announcements, markets }: Status) => ({
   status,
   chain_fresh: chain.fresh,

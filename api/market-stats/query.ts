@@ -1,4 +1,4 @@
-/** What markets did in the last day, from candles: the cost does not depend on the number of fills. */
+/** Statistics of markets over the last day, from candles, so that the cost does not depend on the number of fills. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
@@ -102,7 +102,7 @@ const withOpen = <Row extends DayColumns>(
   open: row.before ?? row.first,
 })
 
-/** Of all markets, or of one. */
+/** Statistics of one market, or of all if `marketId` is left out. */
 export async function marketStats(db: Db | Tx, now: Millis, marketId?: number): Promise<StatsRow[]> {
   const columns = sql`
     coalesce(o.steps, 0) as open_steps, m.calendar, m.impact_notional,

@@ -21,7 +21,7 @@ export interface MarketDirectory {
   /** Fails with MARKET_NOT_FOUND. */
   byId(marketId: number): Promise<MarketSpec>
   byIds(marketIds: Iterable<number>): Promise<Specs>
-  /** Of the markets that the rows are in. */
+  /** Specifications of the rows' markets. */
   ofRows(rows: readonly { readonly market_id: number }[]): Promise<Specs>
   bySymbol(symbol: string): Promise<MarketSpec>
   all(): Promise<readonly MarketSpec[]>

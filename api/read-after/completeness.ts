@@ -8,7 +8,7 @@ import { PROJECTED_TABLES, type ProjectionName, type ReadTableName } from '../..
 import { type Clock, elapsed } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 
-/** What a read shows. */
+/** Tables and scope of a read. */
 export interface ReadScope {
   /** Every table of the read model that its statements name. `test/api/read-after/scopes.test.ts` compares it with the statements. */
   readonly tables: readonly [ReadTableName, ...ReadTableName[]]

@@ -38,7 +38,7 @@ export const signatureField = Type.String({
 
 type ForwardBody = Static<ReturnType<typeof Type.Object<typeof forwardFields>>>
 
-/** What a forward request of the caller must be. */
+/** Required values of the caller's forward request. */
 export interface ExpectedRequest {
   readonly from: Address
   readonly to: Address

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 export type Cell = string | number | null | { readonly decimal: string }
 
 const LINE_END = '\r\n'
-/** What makes a spreadsheet read a cell as a formula. */
+/** Start of a cell that a spreadsheet would evaluate as a formula. */
 const FORMULA = /^[=+\-@\t\r]/
 
 export function csvCell(cell: Cell): string {

@@ -10,7 +10,7 @@ import { type Flow, type Kind, type MixTerms, type PlannedOrder, planMix } from 
 import { type PricePoint, planRecorded, type RecordedTerms } from './recorded.ts'
 
 export interface FlowTask {
-  /** Of the api processes, which get the requests in turn. */
+  /** Ports of the API processes, which get requests in rotation. */
   readonly ports: readonly number[]
   readonly keys: readonly string[]
   readonly markets: readonly BenchMarket[]

@@ -1,4 +1,7 @@
-/** Which errors of a chunk come from its rows: smaller chunks then find the shard that they belong to. */
+/**
+ * Distinguishes errors of a chunk's rows from other errors. After an error of rows, smaller chunks find the failing
+ * shard.
+ */
 
 /**
  * SQL state classes that do not depend on the chunk: connection, transaction state, rollback, resources, lock not

@@ -9,7 +9,7 @@ import { MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
 import { arrayElement, type WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
 
-/** What a projection adds to the feed's row of one shard. */
+/** A projection's part of one shard's feed row. */
 export interface FeedPart extends FeedChanges {
   /** True if the clause of the book's levels is part of the statement: the row gets their values after the change. */
   readonly hasLevels?: boolean

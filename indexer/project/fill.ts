@@ -67,7 +67,7 @@ async function unfinished(db: Db, { limit, projections = PROJECTIONS }: FillOpti
   return rows
 }
 
-/** What one step of filling did. */
+/** Result of one step of filling. */
 export interface FillStep {
   /** True if something remains to be filled. */
   readonly isFilling: boolean

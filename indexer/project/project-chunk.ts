@@ -119,7 +119,7 @@ async function projectRows(
   }
 }
 
-/** What one projection writes of the shards' rows. */
+/** Changes of one projection for the shards' rows. */
 async function changesOf(
   tx: Tx,
   { name, project }: Projection,

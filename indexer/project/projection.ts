@@ -1,5 +1,6 @@
 /**
- * What a projection is: a part of the read model that is projected, versioned and rebuilt on its own. `projections.ts` lists all of them.
+ * Defines projections: parts of the read model that are projected, versioned and rebuilt separately. `projections.ts`
+ * lists them.
  */
 import type { RawBuilder } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -22,7 +23,7 @@ export interface Projection {
   readonly finish?: (tx: Tx) => Promise<void>
 }
 
-/** What a chunk writes. */
+/** Writes of a chunk. */
 export interface ChunkWrites {
   /** They run as parts of one statement, in any order. Those that several shards may write are `isShared`. */
   readonly clauses: readonly WriteClause[]
@@ -32,7 +33,7 @@ export interface ChunkWrites {
   readonly after?: readonly RawBuilder<unknown>[]
   /** Run with the row of the feed, after `after`. */
   readonly last?: readonly WriteClause[]
-  /** What readers of the live feed learn of the changes, by market. */
+  /** Changes for readers of the live feed, by market. */
   readonly feed?: readonly MarketFeed[]
 }
 

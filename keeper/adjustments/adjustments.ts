@@ -61,8 +61,8 @@ const NO_EVENT: AttemptFailure = {
 }
 
 /**
- * Those of the lane's open transactions that are sent until their nonce is used. With the nonce of an aborted attempt only the transaction
- * of nothing is sent, which the comparison of nonces has stored.
+ * Open transactions of the lane to send until their nonce is used. For an aborted attempt, only the no-op stored by
+ * nonce recovery is resent.
  */
 function followed(
   open: readonly StoredTransaction[],

@@ -37,7 +37,7 @@ export function createExpiry(ports: ExpiryPorts): (fence: Fence) => Promise<void
     const { relayer, relayerNonce } = attempt
     const lane = { name: '', relayer: relayer as Address, chainId: chain.chainId }
     for (const { hash, purpose } of await adjustments.transactions(lane, [relayerNonce as number])) {
-      // What the chain has executed is ended by the indexer.
+      // The indexer ends attempts that the chain has executed.
       if (purpose !== NOOP_PURPOSE && (await chain.receipt(hash))?.succeeded) return false
     }
     return true

@@ -1,4 +1,4 @@
-/** What the job of adjustments reads and writes. */
+/** Ports of the adjustment job. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { SigningInput } from '../../domain/positions/adjustment-signing.ts'
@@ -18,7 +18,7 @@ export interface OpenAttempt {
   readonly createdAt: Millis
   readonly nonce: number
   readonly signed: SignedAdjustment
-  /** Of the signed transaction; null until there is one. */
+  /** As-of time of the signed transaction; null before it exists. */
   readonly asOf: Millis | null
   readonly relayer: string | null
   readonly relayerNonce: number | null
@@ -29,7 +29,7 @@ export interface AttemptTransaction extends StoredTransaction {
   readonly isIngested: boolean
 }
 
-/** Of the market and the account, read from the database in one moment. */
+/** State of market and account, read from the database at one moment. */
 export type SigningState = Pick<
   SigningInput,
   | 'now'

@@ -1,4 +1,4 @@
-/** What the end of a market reads, asks and writes. */
+/** Ports of a market's end. */
 import type { Fence } from '../../db/fence.ts'
 import type { MarketTerms } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'

@@ -72,7 +72,7 @@ const ROUND_DELAY_MS = 2_000
 const MOST_REPORTS = 128
 const LEAST_REPORTS = 8
 
-/** What the publisher remembers of a feed under its lease. */
+/** The publisher's memory of a feed under its lease. */
 interface FeedMemory {
   last: Reading | null
   /** Null while the feed is live. */

@@ -55,7 +55,10 @@ export function createSignerSets({ read, clock, logger }: SignerSetPorts): Signe
     return until - clock.now() < span / 2 || until <= clock.now()
   }
 
-  /** What holds now holds until a later time if it is the same there: the oracle has at most one change ahead. */
+  /**
+   * The oracle has at most one announced change, so signers that are equal now and later are valid for the whole time
+   * between.
+   */
   async function readOne(feedId: FeedId): Promise<void> {
     const now = clock.now()
     const set = await read(feedId, now)

@@ -1,4 +1,4 @@
-/** What the settlement of a market reads and writes. */
+/** Ports of a market's settlement. */
 import type { Fence } from '../../db/fence.ts'
 import type { ActionKind } from '../../domain/actions/action.ts'
 import type { SignableAction } from '../../domain/actions/action-rules.ts'

@@ -93,7 +93,7 @@ class FeedCopy {
     this.#rest.close()
   }
 
-  /** What followed no message before, and what the exchange refused. */
+  /** Sequence gaps and rejected requests. */
   get problems(): readonly string[] {
     return [...this.#continuity.problems, ...this.#refused].map((problem) => `${this.#name}: ${problem}`)
   }

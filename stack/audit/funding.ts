@@ -27,7 +27,7 @@ const FUNDING = 'funding'
 /** Blocks of one request for logs. */
 const RANGE = 5_000
 
-/** Of one market, by address. */
+/** Funding of one market on chain, by address. */
 interface ChainFunding {
   readonly logs: ReadonlyMap<Address, bigint>
   readonly views: ReadonlyMap<Address, bigint>
@@ -75,7 +75,7 @@ interface AccruedRow {
   readonly index: bigint
 }
 
-/** What has accrued in the read model since each account's last payment, by the name of its position. */
+/** Funding accrued in the read model since each account's last payment, by position name. */
 async function accruedInReadModel(
   tx: Tx,
   indexes: ReadonlyMap<number, FundingIndex>,

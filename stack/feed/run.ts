@@ -92,7 +92,7 @@ async function limitsOf({ provider }: Admin, { trader, kind }: MarketSpec): Prom
 
 interface SourceStart {
   readonly startedAt: number
-  /** What the first recorded price is published as; null: as recorded. */
+  /** Published value of the first recorded price; null: as recorded. */
   readonly to: bigint | null
 }
 

@@ -6,7 +6,7 @@ import { allowedMove, type MoveRules } from '../../domain/prices/report.ts'
 import { abs, type Millis, type Price, toDecimal } from '../../domain/units.ts'
 import { StackError } from '../options.ts'
 
-/** What the market's contract accepts. */
+/** Limits of the market's contract. */
 export interface Limits {
   readonly maxAge: number
   readonly move: MoveRules

@@ -13,7 +13,7 @@ import { ORDERS, type ReadOrder } from '../tables/orders.ts'
 import { POSITIONS, type ReadPosition } from '../tables/positions.ts'
 import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
-/** What the rows of one market touch. */
+/** Keys that the rows of one market touch. */
 interface MarketKeys {
   readonly marketId: number
   readonly keys: TouchedKeys

@@ -7,7 +7,7 @@ import { parsePrice } from '../../../service/decimal.ts'
 import type { PriceSource } from '../../ports.ts'
 import type { HttpTerms } from '../../price-file.ts'
 
-/** What the last poll has brought. */
+/** Result of the last poll. */
 interface Document {
   readonly content: unknown
   readonly arrivedAt: Millis
