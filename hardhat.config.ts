@@ -72,7 +72,7 @@ const LOCAL = {
   blockGasLimit: 1_000_000_000,
 } as const
 
-/** Blockscout requires no key, Etherscan does. Sourcify does not support these chains as far as known. */
+/** Blockscout needs no API key, Etherscan does. Sourcify is off, because it is not known to support these chains. */
 const VERIFY = {
   blockscout: { enabled: true },
   etherscan:

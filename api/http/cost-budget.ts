@@ -9,7 +9,7 @@ const UNITS = 1_000_000
 const RESERVED_FOR_CANCELS = 0.05
 const SHARED = 1 - RESERVED_FOR_CANCELS
 
-/** Units of requests that are limited by what they cost on the chain: they take about the processor time of a read. */
+/** Units of requests limited by their cost on the chain. They take about the processor time of a read. */
 export const UNITS_ON_CHAIN = UNITS / 50
 const ON_CHAIN: ReadonlySet<Bucket> = new Set(['faucet', 'relays', 'adjustments'])
 
@@ -25,24 +25,24 @@ const unitsOf = (limits: Limits, bucket: Bucket): number =>
     ? UNITS_ON_CHAIN
     : Math.max(1, Math.floor((UNITS * shareOf(bucket)) / Math.max(1, limits[bucket])))
 
-/** Whose budget is used: the account, or the address of a request without one, and the network of the address. */
+/** Keys of the budgets to use: the account (or the address of an anonymous request), and the network of the address. */
 export interface Payer {
   readonly account: string
   readonly network: string
 }
 
-/** A budget that a request takes a part of. */
+/** The part of a budget that a request takes. */
 interface Part {
   readonly key: string
   readonly units: number
-  /** Units of a window. */
+  /** Units per window. */
   readonly most: number
 }
 
 export interface CostBudgets {
   readonly windowMs: number
   /**
-   * Budget parts that `requests` requests use. Empty for `auth`: a stolen API key must not use up the challenges and
+   * Budget parts of a number of requests. Empty for `auth`: a stolen API key must not use up the challenges and
    * rotations that its owner needs to replace it.
    */
   partsOf(bucket: Bucket, payer: Payer, requests?: number): readonly Part[]
@@ -72,7 +72,7 @@ export function createCostBudgets(limits: Limits): CostBudgets {
 
 export const isWithin = ({ most }: Part, { current }: CountedRequests): boolean => current <= most
 
-/** A budget as the number of requests that it allows. */
+/** Expresses a budget as a number of requests of this part. */
 export const nearestOfPart = ({ units, most }: Part, { current, ttl }: CountedRequests): NearestLimit => ({
   max: Math.floor(most / units),
   remaining: Math.max(0, Math.floor((most - current) / units)),
@@ -83,7 +83,10 @@ export const nearestOfPart = ({ units, most }: Part, { current, ttl }: CountedRe
 export const take = (count: CountRequest, { key, units, most }: Part, windowMs: number) =>
   count(key, windowMs, units, most)
 
-/** Counts what a request has cost beyond its first part. What exceeds the budget is forgotten: it would use up the part reserved for cancels. */
+/**
+ * Counts the cost of a request above its first part. Cost above the budget is dropped, because it would use the part
+ * reserved for cancels.
+ */
 export async function takeAfterwards(
   { count, read }: { readonly count: CountRequest; readonly read: CountRequest },
   { key, units, most }: Part,
@@ -94,5 +97,5 @@ export async function takeAfterwards(
   if (rest > 0) await count(key, windowMs, rest, most)
 }
 
-/** Reads that a dry run or a sizing costs beyond the first one: it takes up to twice as long as the largest read may. */
+/** Additional reads that a dry run or a sizing counts as: it takes up to twice as long as the largest read. */
 export const COMPUTATION = 2
