@@ -1,4 +1,4 @@
-/** Wires the api: the one place where ports meet their adapters. */
+/** Wires the API: the only place where ports get their adapters. */
 
 import type { Logger } from 'pino'
 import { createDb, createPool, type Db } from '../db/client.ts'
@@ -168,7 +168,7 @@ const checksOf = ({ pool, markets, notifications, isAccepting }: CheckedParts): 
   { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
 ]
 
-/** `port`: decides and stores everything that changes the exchange. */
+/** `port`: the engine, which decides and stores every change of the exchange. */
 export async function compose(config: Config, logger: Logger, port: Engine): Promise<Api> {
   const pool = createReadPool(config)
   const db = createDb(pool)

@@ -1,10 +1,10 @@
-/** Decodes the calldata of a transaction to a market into the expectation that its receipt is reconciled with. */
+/** Decodes a transaction to a market into the expectation that its receipt is compared with. */
 import { dataSlice, toNumber } from 'ethers'
 import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/receipt.ts'
 import type { Address, Millis, Price } from '../domain/units.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
-/** The interface's ABI: the market's delegating functions have no argument names. */
+/** Uses the interface's ABI, because the market's delegating functions have no argument names. */
 const MARKET = IIsolatedTrader__factory.createInterface()
 
 const HEADER = 64
@@ -20,7 +20,7 @@ export interface MarketTerms {
   readonly finalPrice: Price
 }
 
-/** Null for a call without an expectation. */
+/** Null for a call that has no expectation. */
 export function expectationOf(data: string, market: MarketTerms): Expectation | null {
   const call = MARKET.parseTransaction({ data })
   if (call === null) return null
@@ -77,7 +77,7 @@ export function expectationOf(data: string, market: MarketTerms): Expectation | 
   }
 }
 
-/** Below the margin of any position. */
+/** A lower bound below the margin of any position. */
 const LOWEST = -(2n ** 96n)
 
 // ---------------------------------------------------------------------- a part, byte by byte (docs/audit/encoding.md)

@@ -1,6 +1,6 @@
 /**
- * The first statement of a chunk: locks the places of its projections and reads the journal rows behind them, each shard's up to its share
- * of the chunk.
+ * First statement of a chunk: locks the places of its projections and reads the journal rows after them, up to each
+ * shard's share of the chunk.
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -11,17 +11,17 @@ import { type JournalRow, marketShard } from '../../domain/journal/journal-row.t
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
 import type { ShardEntry } from './row-change.ts'
 
-/** The places that a chunk may lock. */
+/** Places that a chunk may lock. */
 export interface PlaceScope {
   readonly shards: readonly string[]
-  /** Most rows of the chunk. */
+  /** Maximum rows of the chunk. */
   readonly limit: number
   /** Projections with their versions. */
   readonly known: readonly string[]
   /** See `SoleChunkOptions`. */
   readonly isSole?: boolean
   readonly except?: readonly string[]
-  /** True for the chunk of one projection, which runs beside those of its shard. */
+  /** True for a chunk of one projection, which runs concurrently with other chunks of its shard. */
   readonly isAlone?: boolean
 }
 
@@ -31,12 +31,12 @@ export interface ShardChunk {
   /** The shard's market; 0 for `accounts`. */
   readonly marketId: number
   readonly epoch: number
-  /** The last row of the chunk. */
+  /** Sequence of the chunk's last row. */
   readonly seq: number
   readonly entries: readonly ShardEntry[]
   readonly projections: readonly string[]
   readonly placeOf: (projection: string) => PlacesTable | undefined
-  /** The journal has further rows. */
+  /** True if the journal has further rows. */
   readonly hasMore: boolean
 }
 
@@ -48,17 +48,20 @@ type LockedPlace = PlacesTable & { readonly head: number }
  * writes, so a projector without the lock writes nothing.
  */
 export const SOLE_LOCK = { first: 7_042, second: 1 } as const
-/** Longest pause of a projector between two statements of a chunk: then the server ends its session, and with it its locks. */
+/**
+ * Longest pause of a projector between two statements of a chunk. Then the server ends its session and releases its
+ * locks.
+ */
 const IDLE_TIMEOUT_MS = 5_000
 
-/** The transaction of another projector holds `SOLE_LOCK`. */
+/** Another projector's transaction holds `SOLE_LOCK`. */
 export class OtherProjectorError extends Error {
   constructor() {
     super('another process projects')
   }
 }
 
-/** Null if others hold the locks of all shards that have rows. Empty if no shard has rows. */
+/** Null if other projectors hold the locks of all shards that have rows; empty if no shard has rows. */
 export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[] | null> {
   const { isOwner, pending, places, rows } = await lockAndRead(tx, scope)
   if (!isOwner) throw new OtherProjectorError()
@@ -80,7 +83,7 @@ export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[
 
 interface LockedRows {
   readonly isOwner: boolean
-  /** The number of shards that have rows. */
+  /** Number of shards with rows. */
   readonly pending: number
   readonly places: readonly LockedPlace[]
   readonly rows: readonly (JournalEntry & { readonly shard: string })[]
@@ -135,7 +138,10 @@ async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
   return { ...locked.row, rows: journal }
 }
 
-/** The rows of a shard with more rows than its share: without the batch with which they end, or with all of it if they are no more. */
+/**
+ * Rows of a shard that exceeds its share, without the batch at their end; with the whole batch if they contain nothing
+ * else.
+ */
 async function wholeBatches(
   tx: Tx,
   places: readonly LockedPlace[],
@@ -146,7 +152,7 @@ async function wholeBatches(
   const after = behindOf(places)
   if (after + found.length >= head) return found
   const count = beforeLastBatch(found.map(({ row }) => row))
-  // The foremost projection has ended a chunk within these rows: they are no single batch.
+  // The foremost projection ended a chunk within these rows, so they are not one batch.
   if (after + count < frontOf(places)) return found
   if (count > 0) return found.slice(0, count)
   const more = await readRows(tx, shard, after, limit + MOST_BEYOND)
