@@ -31,7 +31,7 @@ export class ArrivalTimes {
     const now = this.#monotonic()
     const wasDrained = this.#drainedAt <= this.#tickAt
     if (now - this.#tickAt > TICK_MS + PAUSE_MS) {
-      // A second pause soon after the first one: what arrived in the first may still be unread.
+      // After a second pause soon after the first, bytes that arrived in the first may still be unread.
       if (wasDrained) this.#pausedFrom = this.#tickAt
       this.#drainedAt = now + DRAIN_MS
     }

@@ -53,7 +53,7 @@ import { createSizing } from './sizing/sizing.ts'
 export interface Api {
   readonly app: App
   readonly internalPort: number
-  /** Rejects new commands, answers the accepted ones, then closes all connections. */
+  /** Rejects new commands, answers accepted commands, then closes all connections. */
   stop(): Promise<void>
 }
 

@@ -48,7 +48,7 @@ const adjustersOf = ({ port, keys }: Target): Client[] =>
     return new Client({ baseUrl: `http://127.0.0.1:${port}`, privateKey, apiKey })
   })
 
-/** Every second account buys from the next one. */
+/** Every second account buys from the next account. */
 async function openPositions(clients: readonly Client[]): Promise<void> {
   const market = await (clients[0] as Client).marketData.market(MARKET)
   const price = roundPrice(market, (market.oracle_price ?? 0).toFixed(6), 'LONG')
@@ -118,7 +118,9 @@ async function adjust(clients: readonly Client[], { rate, seconds }: Run) {
 
 type Stage = 'signed' | 'receipt' | 'committed' | 'accepted to committed' | 'request to answer'
 
-/** Milliseconds of each stage since the one before. The signature's time is the keeper's clock, which follows the database's. */
+/**
+ * Milliseconds since the previous stage. The signature's time is by the keeper's clock, which follows the database's.
+ */
 async function stagesOf(
   { db }: Target,
   samples: readonly Sample[],

@@ -43,7 +43,7 @@ interface Acceptance {
   readonly at: number
 }
 
-/** Crossing orders at a steady rate, sent whatever became of the earlier ones. */
+/** Crossing orders at a steady rate, whatever happens to earlier orders. */
 class Flow {
   readonly accepted: Acceptance[] = []
   readonly refused = new Map<string, number>()

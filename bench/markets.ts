@@ -45,7 +45,10 @@ const TARGET_P99_MS = 5
 const markets = Array.from({ length: options.markets }, (_, at) => isolatedMarket(at + 1))
 const busy = markets.slice(0, options.busy)
 
-/** Each second the maker's quotes end and new ones rest, in commands of 25 markets. A refused command leaves the former quotes. */
+/**
+ * Each second the maker's quotes end and new quotes rest, in commands of 25 markets. A refused command leaves the
+ * former quotes.
+ */
 async function requote(cluster: Cluster, until: number) {
   const api = await cluster.connect('api')
   const placements = new Placements(600_000_000)

@@ -47,7 +47,7 @@ const transactionBound = (ms: number) => ({ idle_in_transaction_session_timeout:
 /** See `idleInTransactionMs`. */
 export const TRANSACTION_BOUND = transactionBound(2_000)
 
-/** After this time without a word, each side of a connection asks whether the other one is still there. */
+/** Silence after which each side of a connection probes the other side. */
 const KEEPALIVE_AFTER_S = 2
 
 /**
@@ -105,7 +105,8 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
     max: connections,
     // Queries are sent without waiting for earlier results; the server runs them in order.
     pipeline: true,
-    // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.
+    // Idle connections stay open, because new connections would delay the first queries with handshakes, caches and
+    // plans.
     idleTimeoutMillis: 0,
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },

@@ -92,7 +92,7 @@ async function runOn(client: pg.PoolClient, statements: readonly Statement[]): P
 /** Runs the statements, the first of which may fail with `NOT_NEXT`: false then, and nothing is stored. Releases the connection. */
 async function runNext(client: pg.PoolClient, statements: readonly Statement[]): Promise<boolean> {
   try {
-    // Without a begin, the server commits what precedes the one Sync as a whole.
+    // Without `begin`, the server commits everything before the Sync as a whole.
     await runOn(client, statements)
     return true
   } catch (error) {

@@ -5,12 +5,12 @@ export interface FeedStateTable {
   id: 1
   /** Milliseconds at which the epoch began: a projection was filled, or the database has lost rows of the feed. */
   epoch: number
-  /** Rows up to this one are of earlier epochs. */
+  /** Rows up to this seq are of earlier epochs. */
   first_seq: number
   seq: number
 }
 
-/** The last row that concerned a topic, and the one before it. See `feedTopics`. */
+/** The topic's last row and its previous row. See `feedTopics`. */
 export interface FeedHeadsTable {
   topic: string
   seq: number

@@ -1,4 +1,4 @@
-/** Statements of one transaction that are sent without waiting for the results of earlier ones. The server runs them in order. */
+/** Sends the statements of a transaction without waiting for earlier results. The server runs them in order. */
 import {
   type DatabaseConnection,
   DefaultQueryExecutor,
@@ -22,7 +22,7 @@ const DIALECT: Dialect = {
 
 const transactions = new WeakMap<DatabaseConnection, Tx>()
 
-/** Kysely's own transaction sends a statement only after the result of the one before. */
+/** Kysely's own transaction sends a statement only after the previous result. */
 function transactionOn(connection: DatabaseConnection): Tx {
   const known = transactions.get(connection)
   if (known !== undefined) return known

@@ -51,7 +51,7 @@ export class KeyTaken extends Error {
   }
 }
 
-/** The key is the lane's present one from now on. Its lane and its nonces are the engine's. */
+/** Records the key as the lane's present key. The engine writes its lane and nonces. */
 export async function noteRegistered(db: Db, { relayer, chainId }: RelayerKey): Promise<void> {
   await db
     .updateTable('relayers')
@@ -178,7 +178,7 @@ export async function recordReceipt(
   `.execute(db)
 }
 
-/** A transaction that is not stored has used the nonce: none of the open ones with it can be mined. */
+/** A transaction that is not stored has used the nonce, so no open transaction with this nonce can be mined. */
 export async function replaceTransactions(
   db: Db,
   { relayer, chainId }: RelayerKey,

@@ -10,7 +10,7 @@ import type { Tally } from './tally.ts'
 /** The state of a turn: the fresh oracle price, and the time of its batch. */
 export interface Turn extends ActionMoment {
   readonly number: number
-  /** Turns until an action that is sent in this one is executed. */
+  /** Turns until an action sent in this turn is executed. */
   readonly lag: number
 }
 

@@ -130,7 +130,7 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
     mode: MODE_OPEN,
   }) satisfies ParametersStruct
 
-/** Libraries by the names under which the compiler links them. A new one takes one line. */
+/** Libraries by the names under which the compiler links them. A new library needs one line. */
 export const LIBRARIES = {
   'project/contracts/libraries/ChangeLib.sol:ChangeLib': ChangeLib__factory,
   'project/contracts/libraries/FundingLib.sol:FundingLib': FundingLib__factory,

@@ -27,7 +27,7 @@ const isOld = (path: string): boolean => {
   return Date.now() - changed > CLAIM_MS
 }
 
-/** False if a process, perhaps this one, has chosen the port a while ago at most. */
+/** False if a process, perhaps this process, has chosen the port recently. */
 function claim(port: number): boolean {
   const path = join(CLAIMS, String(port))
   mkdirSync(CLAIMS, { recursive: true, mode: 0o700 })

@@ -86,7 +86,10 @@ export async function captureBatch(db: Db | Tx, batch: BatchKey): Promise<Captur
   return { ...batch, key: await proofKey(db), inputs, oracle, fills: rows[0]?.fills ?? '[]' }
 }
 
-/** JSON of a list of `NameRow`. The id of an order names the sequence of its acceptance; its trigger gave a conditional order another one. */
+/**
+ * JSON list of `NameRow`. An order id contains its acceptance sequence; a triggered conditional order has a different
+ * sequence in the book.
+ */
 export async function namesOf(db: Db, marketId: MarketId, { ids, triggered }: OrderNames): Promise<string> {
   const { rows } = await sql<{ names: string }>`
     select coalesce(json_agg(json_build_array(seq, order_id, hash)), '[]')::text as names from (

@@ -41,7 +41,7 @@ interface Requested extends Holder {
 const TURN_MS = 500
 /** Renewals in the time of one grace: a switch survives the failure of all but one. */
 const RENEWALS = 4
-/** Most connections whose requests are stored together; renewals come before the next ones. */
+/** Maximum connections whose requests are stored together. Renewals precede further requests. */
 const MOST_REQUESTED = 500
 
 export function createConnectionSwitches(

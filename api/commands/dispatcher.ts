@@ -50,7 +50,7 @@ export interface DispatcherPorts extends ReleasedThingsPorts {
 
 export interface DispatcherOptions {
   readonly commandTimeoutMs: number
-  /** Commands that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands; further commands are refused at once. */
   readonly maxQueue: number
 }
 

@@ -15,7 +15,7 @@ interface Joining {
   readonly isSettled: Promise<boolean>
 }
 
-/** A barrier with more is sent apart from the next one. */
+/** Maximum fences that callers join in one barrier; more fences are sent in a separate barrier. */
 const JOINED_FENCES = 1_000
 
 /** Calls within `joinMs` send one barrier. */

@@ -152,7 +152,7 @@ function repeatedResult(result: RequestResult, context: RequestContext): Result 
   }
 }
 
-/** The order in its state when the request was decided. Its average price and its fee are the present ones. */
+/** The order as it was when the request was decided, but with its present average price and fee. */
 function asDecided(stored: StoredOrder, { reserved, held, ...then }: StoredOrderState): StoredOrder {
   const average =
     stored.filled === 0 ? 0n : (stored.filled_value * BigInt(then.filled)) / BigInt(stored.filled)

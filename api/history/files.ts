@@ -94,7 +94,7 @@ class KeptFile implements HistoryFile {
 const nameOf = ({ kind, marketId, day }: FileKey): string => `${kind}/${marketId}/${dayText(day)}`
 
 export function createHistoryFiles(ports: HistoryFilesPorts, config: HistoryConfig) {
-  /** The file that was requested last is the last one. */
+  /** Kept files in order of use: the file that was requested last comes last. */
   const kept = new Map<string, KeptFile>()
   const building = new Map<string, Promise<KeptFile>>()
   const queue: (() => void)[] = []

@@ -203,7 +203,7 @@ function bodyOf({ checkBody, route }: Lane, text: string): unknown {
   return value
 }
 
-/** The answer to a request. `cost`: the requests of its limit that it costs beyond the first one. */
+/** The answer to a request. `cost`: additional requests of its limit. */
 interface LaneAnswer {
   readonly status: number
   readonly text: string

@@ -32,7 +32,7 @@ const headersOf = (names: readonly HeaderName[]) =>
 
 const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-/** The error of every operation, with the codes of this one. */
+/** The error of every operation, restricted to this operation's codes. */
 const errorResponse = (status: Status, codes: readonly ErrorCode[], error: object) => ({
   description: MEANINGS[status][1],
   headers: headersOf([

@@ -1,4 +1,4 @@
-/** Liquidations in the read model: the mined ones of all accounts, and the steps that concern one account. */
+/** Reads liquidations: mined steps of all accounts, and the steps that concern one account. */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadLiquidationStepsTable, ReadLiquidationsTable } from '../../db/read-risk-schema.ts'

@@ -56,7 +56,7 @@ export class FeedRow {
     return Object.hasOwn(this.#stored.heads, head)
   }
 
-  /** The seq of the topic's row before this one. */
+  /** Seq of the topic's previous row. */
   prevSeq(head: string): number {
     return this.#stored.heads[head] ?? 0
   }

@@ -61,7 +61,7 @@ export class LiveHub implements Hub {
   readonly #topics = new Map<string, LiveTopic>()
   readonly #byHead = new Map<string, Set<LiveTopic>>()
   readonly #members = new Map<Reader, Map<string, Member>>()
-  /** Topics with rows that will be sent together with later ones. */
+  /** Topics with rows that wait to be sent together with later rows. */
   readonly #waiting = new Set<LiveTopic>()
   readonly #systemReaders = new WeakMap<Reader, object>()
   readonly #parsed = new ParsedRows()

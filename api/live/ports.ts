@@ -10,7 +10,7 @@ export interface Frame {
   /** The `seq` of the topic's message before it; that of a snapshot is 0. */
   readonly prevSeq: number
   readonly text: Buffer
-  /** True for topics whose skipped messages later ones replace: see `Hub.refresh`. */
+  /** True for topics whose later messages replace skipped messages: see `Hub.refresh`. */
   readonly isConflatable: boolean
 }
 

@@ -60,7 +60,7 @@ export class Ring {
     return this.#floor + this.#rows.length
   }
 
-  /** Returns false, and changes nothing, if rows between the head and this one are missing. */
+  /** Returns false, and changes nothing, if rows between the head and this row are missing. */
   push(row: FeedRow): boolean {
     if (row.seq !== this.head + 1) return false
     this.#rows.push(row)

@@ -29,8 +29,8 @@ const READING = 4
 const WAITING = 200
 
 /**
- * `new`: a client waits for the answer, and is refused if too many wait. `again`: a subscription that exists begins again; such ones are
- * bounded by the topics with readers, and wait as long as it takes.
+ * `new`: a client waits, and is refused if too many wait. `again`: an existing subscription restarts; these are bounded
+ * by the topics with readers, and wait without a limit.
  */
 export type Occasion = 'new' | 'again'
 

@@ -30,7 +30,7 @@ export interface DayColumns extends TermsColumns {
   readonly fills: number
   readonly high: number | null
   readonly low: number | null
-  /** The price when the day began: of the last batch before, or else of the first one in it. */
+  /** Price at the start of the day: of the last earlier batch, or otherwise of the day's first batch. */
   readonly open: number | null
   readonly last: number | null
 }

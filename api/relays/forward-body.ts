@@ -45,7 +45,7 @@ export interface ExpectedRequest {
   readonly data: `0x${string}`
 }
 
-/** Throws unless target and calldata are exactly the expected ones: the signature must not authorize anything else. */
+/** Throws unless target and calldata are exactly as expected, because the signature must authorize nothing else. */
 export function parseForwardRequest(body: ForwardBody, expected: ExpectedRequest): ForwardRequest {
   const lower = {
     from: body.from.toLowerCase() as Address,

@@ -80,7 +80,7 @@ export function createSignaturePool(
     return thread
   }
 
-  /** The least busy thread, or a new one while there are fewer than `size` and none is idle. */
+  /** An idle thread, a new thread below `size`, or otherwise the least busy thread. */
   const choose = (): Thread => {
     const [idlest] = [...threads].sort((a, b) => a.waiting.size - b.waiting.size)
     if (idlest !== undefined && (idlest.waiting.size === 0 || threads.length >= size)) return idlest

@@ -46,7 +46,7 @@ export function decodeCursor(list: List, text: string | undefined): Cursor | nul
   return cursor
 }
 
-/** A page of `limit` from up to `limit + 1` rows, and the cursor of the next one. */
+/** A page of at most `limit` rows from up to `limit + 1` rows, and the cursor of the next page. */
 export function pageOf<Row>(list: List, rows: readonly Row[], limit: number, cursorOf: (row: Row) => Cursor) {
   const page = rows.slice(0, limit)
   const last = page.at(-1)

@@ -98,7 +98,7 @@ export type ClearedBasis = Pick<MarketSnapshot, 'report'> & { readonly terms: st
 /** Facts about a market's past auctions. */
 export interface AuctionView {
   readonly feed: LiveBook
-  /** The book contains every journal row up to this one. */
+  /** The book contains every journal row up to this sequence. */
   readonly seq: Seq
   /** Journal head at the market's last known auction: orders up to it were in the book. */
   readonly standingSeq: Seq

@@ -38,7 +38,7 @@ export class ForkTooDeepError extends Error {
 /** A block that is with the engine. Blocks are sent in their order, although what they contain is read at the same time. */
 interface Sending {
   readonly sent: PromiseWithResolvers<void>
-  /** Whether the block is recorded or skipped, so that the next one follows it. */
+  /** Whether the block is recorded or skipped, so that the next block can follow. */
   readonly isFollowed: PromiseWithResolvers<boolean>
 }
 
@@ -87,7 +87,7 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
       isSent()
       const answer = await asked
       if (waitsFor !== null && (answer.kind === 'not_next' || answer.kind === 'fork')) {
-        // A large block takes the engine several steps, between which it refuses the next one.
+        // A large block takes the engine several steps; until the last step it refuses the next block.
         if (!(await waitsFor.isFollowed.promise)) return { kind: 'overtaken' }
         waitsFor = null
         continue

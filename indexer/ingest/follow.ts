@@ -58,7 +58,7 @@ interface FetchedBlock {
   readonly logs: readonly ChainLog[]
 }
 
-/** The block behind the one that is being recorded, fetched meanwhile; null if the fetch failed. */
+/** The block after the block that is being recorded, fetched meanwhile; null if the fetch failed. */
 interface BlockAhead {
   readonly number: number
   readonly fetched: Promise<FetchedBlock | null>
@@ -66,7 +66,7 @@ interface BlockAhead {
 
 /** A block that is with the engine. */
 interface SentBlock {
-  /** Start of the next block if this one is recorded; null if it does not follow. */
+  /** Start of the next block if this block is recorded; null if it does not follow. */
   readonly from: number | null
   /** See `#record`. */
   readonly outcome: Promise<number | null>
@@ -185,8 +185,8 @@ export class Follower {
   }
 
   /**
-   * One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. The next block is sent before this one is recorded: the engine
-   * takes it only if it follows.
+   * Reads a block near the head with its logs by hash, so that a fork cannot mix two blocks. The next block is sent
+   * before this block is recorded; the engine checks that it follows.
    */
   async #sendLive(
     { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
@@ -202,7 +202,7 @@ export class Follower {
     this.#fetchAhead(number + 1, head, contracts)
     const outcome = this.#record(from, block, logs, contracts)
     outcome.catch(() => {})
-    // The engine may skip an empty block: then the next block starts where this one does.
+    // The engine may skip an empty block: then the next block starts where this block starts.
     return { from: logs.length > 0 ? number + 1 : await outcome, outcome }
   }
 

@@ -61,7 +61,7 @@ export interface FeedShard {
   readonly entries: readonly ShardEntry[]
 }
 
-/** A row of the feed that a chunk appends. The last row of the chunk has `back` 0, the one before it 1, and so on. */
+/** A feed row that a chunk appends. `back`: 0 for the chunk's last row, 1 for the previous row, and so on. */
 export interface FeedRow {
   readonly back: number
   readonly shard: FeedShard
@@ -147,8 +147,8 @@ const stateClause = (count: number): WriteClause => ({
 })
 
 /**
- * For each topic, the rows of the chunk that concern it (`back`), each with the one before it in the chunk; null for the first, whose
- * predecessor is stored.
+ * By topic, the chunk's rows that concern it (`back`), each with the topic's previous row in the chunk; null for the
+ * first, whose predecessor is stored.
  */
 function topicsOf(rows: readonly FeedRow[]): Map<string, Record<number, number | null>> {
   const topics = new Map<string, Record<number, number | null>>()
@@ -176,7 +176,7 @@ const headsClause = (topics: ReturnType<typeof topicsOf>): WriteClause => ({
   ],
 })
 
-/** Rows leave in the order of their numbers, a few with each new one, so that no chunk waits for many. */
+/** Deletes the oldest rows, a few per new row, so that no chunk waits for a large deletion. */
 const pruneClause = (count: number): WriteClause => ({
   name: '"feed pruned"',
   text: (first) => `

@@ -109,7 +109,7 @@ export class Projector {
 
   /** Returns true if rows are left. */
   async #run(): Promise<boolean> {
-    // Also in standby: the other process may not know a projection that this one fills.
+    // Runs also in standby, because the other process may lack a projection that this process fills.
     for (const place of this.#stopped.due()) await this.#projectStopped(place)
     if (!(await this.#standby.mayProject())) return false
     const shards = [...this.#due].filter((shard) => this.#known.has(shard))

@@ -55,9 +55,9 @@ const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 // ---------------------------------------------------------------------- sending
 
-/** The transaction, or another one with its nonce, is in the pool. */
+/** The pool contains the transaction, or another transaction with its nonce. */
 const KNOWN = /already known|known transaction|already imported|underpriced/i
-/** The transaction, or another one with its nonce, is mined. */
+/** The transaction, or another transaction with its nonce, is mined. */
 const NONCE_USED = /nonce too low|already been used/i
 /** The transaction cannot have entered the pool. */
 const REJECTED =

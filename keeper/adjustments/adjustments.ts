@@ -41,11 +41,11 @@ export interface AdjustmentPorts {
   readonly confirmations: number
 }
 
-/** Most attempts that one pass considers: the oldest first. */
+/** Maximum attempts per pass, oldest first. */
 const ATTEMPTS_PER_PASS = 500
 /** Attempts whose state is read at the same time. */
 const READ_AT_ONCE = 8
-/** Most attempts that one pass signs: the transaction that stores them locks the journal of their market. */
+/** Maximum attempts that a pass signs, because the transaction that stores them locks the journal of their market. */
 const SIGNED_PER_PASS = 32
 /** The receipt of a transaction that the indexer does not record within this time is fetched again. */
 const INDEXER_LATE_MS = 2_000

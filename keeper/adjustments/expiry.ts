@@ -16,7 +16,7 @@ export interface ExpiryPorts {
   readonly chain: Pick<Chain, 'chainId' | 'head' | 'receipt'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Blocks on top of the one at whose time a transaction can only revert. */
+  /** Blocks on top of the first block whose time makes the transaction revert. */
   readonly confirmations: number
 }
 

@@ -21,7 +21,7 @@ export interface PayoutPorts {
   readonly logger: Logger
 }
 
-/** Positions that one pass reads. */
+/** Positions per pass. */
 const PAGE = 500
 /** Accounts of one report: a cold position each. */
 const DEFICITS_PER_TRANSACTION = 100
@@ -62,7 +62,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
   const worth = ({ spec, fundingIndex, finalPrice }: EndingMarket, { position }: OpenPosition): bigint =>
     valueAt(spec, position, fundingIndex, finalPrice as Price)
 
-  /** After the last page the next pass begins with the first one; a pass that sent nothing is followed by a rest. */
+  /** After the last page the next pass starts with the first page. A pass that sent nothing is followed by a pause. */
   function turn(place: Place, page: readonly OpenPosition[], sent: number): void {
     const isLast = page.length < PAGE
     if (isLast && sent === 0) place.restsSince = clock.now()

@@ -23,7 +23,7 @@ const isPlacement = ({ items }: OrdersCommand): boolean =>
  */
 export class Attempts {
   readonly #monotonic: () => number
-  /** Times of the fences by key, those of the last `MAX_ATTEMPT_AGE_MS` at least: of this period, and of the one before. */
+  /** Times of the fences by key in this and the previous period, which cover at least `MAX_ATTEMPT_AGE_MS`. */
   #newest = new Map<string, number>()
   #earlier = new Map<string, number>()
   #since: number

@@ -18,7 +18,7 @@ export interface FlusherPorts<Row> {
   readonly clock: EngineClock
   readonly timer: Timer
   readonly logger: EngineLogger
-  /** The state has no rows but stored ones. */
+  /** The state contains stored rows only. */
   readonly isSettled: () => boolean
   /** The tables have been written, by so many rows in so many milliseconds. */
   readonly onWritten: (rows: number, ms: number) => void

@@ -22,7 +22,7 @@ export interface LeaseWatch {
   isExpired(reading: LeaseReading): boolean
 }
 
-/** A reading that differs from the one before begins a new life. */
+/** A reading that differs from the previous reading starts a new life. */
 export function watchLease(clock: EngineClock, { lifeMs, driftMs }: OwnershipOptions): LeaseWatch {
   let last: LeaseReading | null = null
   let since = 0

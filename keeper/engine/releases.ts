@@ -23,7 +23,7 @@ export interface ReleasePolicy {
   readonly keepMs: number
 }
 
-/** While the chain stands still, the oldest samples wait, and no further ones are taken. */
+/** While the chain stands still, the oldest samples wait, and no further samples are taken. */
 const MOST_SAMPLES = 100
 
 export const RELEASE_POLICY: ReleasePolicy = { sampleMs: 10_000, keepMs: 60_000 }

@@ -135,7 +135,7 @@ export class Turns {
     market.isTurning = false
   }
 
-  /** The memory for the next turn: without an answer the one before. */
+  /** Memory for the next turn; without an answer, the memory of the previous turn. */
   async #turn(marketId: MarketId, memory: TurnMemory): Promise<TurnMemory> {
     const answer = await this.#ask<'turn'>({ kind: 'turn', turn: firstStep(marketId, memory) })
     if (answer === null) return memory

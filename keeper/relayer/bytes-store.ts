@@ -36,7 +36,7 @@ export const storeBytes = (
   )
 
 export interface Attempt {
-  /** The action that the transaction is the first one of; null: another transaction. */
+  /** The action whose first transaction this is; null for other transactions. */
   readonly action: { readonly marketId: MarketId; readonly queueNo: number } | null
   /** 1 for the first transaction with its nonce. */
   readonly attempt: number

@@ -255,7 +255,7 @@ export class SimulatedDatabase<Row> {
     this.#scheduler.after(this.#random() * 2 * this.faults.replicationMs, () => this.#replicate(at))
   }
 
-  /** Replication keeps the order of writes: all up to this one are durable. */
+  /** Replication keeps the order of writes: all writes up to `at` are durable. */
   #replicate(at: number): void {
     while (this.#durable < at && this.#states.length > 1) {
       this.#states.shift()

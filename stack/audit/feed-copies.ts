@@ -30,7 +30,7 @@ const PAUSE_MS = 100
 const followedFrom = (fills: readonly { readonly created_at: string }[]): string =>
   fills.length < SNAPSHOT_FILLS ? '' : (fills.map(({ created_at }) => created_at).sort()[0] ?? '')
 
-/** Every message of a topic must continue the one before; only a snapshot may begin again. */
+/** Every message of a topic must continue the previous message, unless it is a snapshot. */
 class Continuity {
   readonly problems: string[] = []
   messages = 0

@@ -104,7 +104,7 @@ function sourceOf(
   const scale = to === null ? {} : { scale: { from: toDecimal(first.price), to: toDecimal(to) } }
   return {
     ...{ name: 'recording', kind: 'recording', path, speed, started_at_ms: startedAt, ...scale },
-    // A bar serves until the next one; a minute without a trade has none.
+    // A bar's price stays until the next bar; a minute without a trade has no bar.
     max_age_ms: Math.max(LEAST_AGE_MS, Math.ceil((2.5 * barMs) / speed)),
   }
 }

@@ -44,7 +44,7 @@ export interface EngineClientPorts {
 
 export interface EngineClientLimits {
   readonly maxFrameBytes: number
-  /** Commands that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands; further commands are refused at once. */
   readonly maxOpen: number
   /** Between two attempts to connect to a member; doubled with each further one that fails, up to `mostRetryMs`. */
   readonly retryMs: number

@@ -57,7 +57,7 @@ export interface LinkPorts<Command> extends CommandPort<Command> {
 
 export interface LinkLimits {
   readonly maxFrameBytes: number
-  /** Commands of a connection that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands of a connection; further commands are refused at once. */
   readonly maxPending: number
   /** Bytes of replies that a client may leave unread before the connection is closed. */
   readonly maxUnreadBytes: number

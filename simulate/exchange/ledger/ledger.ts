@@ -19,7 +19,7 @@ export type LedgerKind =
 
 export interface LedgerCommand {
   readonly kind: LedgerKind
-  /** Identity: a repetition has the same one. */
+  /** Identity of the command; a repetition has the same identity. */
   readonly id: string
   /** Number of this attempt, unique in the run. */
   readonly attempt: number
