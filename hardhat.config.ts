@@ -29,8 +29,8 @@ const COMPILER = {
 }
 
 /**
- * One compilation for tests and deployment, so that the deployed code equals the tested code to the byte. The optimizer settings
- * come first: the profile "production" has optimizer defaults of its own, and the build cache compares the input as text.
+ * One compilation for tests and deployment, so that both have the same code. The optimizer settings are explicit and
+ * first, because the build cache compares the input as text.
  */
 const BUILD = {
   compilers: [
@@ -60,8 +60,8 @@ const fuzzing = (profile: FuzzProfile) => ({
 })
 
 /**
- * Both chains have a fixed base fee of 0.001 gwei and need no tip, so fees are fixed and never bumped. Contract code costs 10,000
- * gas per byte there: only their own nodes can estimate it, so no gas limit is configured here.
+ * Both chains have a fixed base fee of 0.001 gwei and need no tip. Only their nodes can estimate gas (10,000 per byte
+ * of code), so no gas limit is set.
  */
 const FEES = { maxFeePerGas: 1_000_000n, maxPriorityFeePerGas: 0n, disableFeeBumping: true } as const
 
@@ -72,7 +72,7 @@ const LOCAL = {
   blockGasLimit: 1_000_000_000,
 } as const
 
-/** Blockscout requires no key, Etherscan does. Sourcify does not support these chains as far as known. */
+/** Blockscout needs no API key, Etherscan does. Sourcify is off, because it is not known to support these chains. */
 const VERIFY = {
   blockscout: { enabled: true },
   etherscan:

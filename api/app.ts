@@ -125,7 +125,7 @@ export interface AppPorts {
   readonly readiness: () => Promise<Readiness>
 }
 
-/** What pages of other origins may read, besides the headers that every page may. */
+/** Response headers that pages of other origins may read, besides the headers that CORS always permits. */
 export const EXPOSED = [
   'ETag',
   'RateLimit-Limit',

@@ -1,16 +1,16 @@
-/**
- * When this process received the request of a command. The engine refuses an attempt that is older than an answer to the same command elsewhere, so
- * these times must not be later than the true ones: bytes that arrived while the process was paused are read only afterwards.
- */
+/** When this process received the request of a command. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 const TICK_MS = 20
 /** A tick that is late by more is a pause, of this process (SIGSTOP) or of its machine. */
 const PAUSE_MS = 100
-/** What is read within this time after a pause may have arrived in it. */
+/** Bytes that are read within this time after a pause may have arrived during the pause. */
 const DRAIN_MS = 500
 
-/** Times by the monotonic clock. */
+/**
+ * Times by the monotonic clock, never later than the true times: the engine rejects an attempt older than another's
+ * answer. Bytes that arrive during a pause are read only afterwards.
+ */
 export class ArrivalTimes {
   readonly #monotonic: () => number
   readonly #requests = new AsyncLocalStorage<number>()
@@ -31,7 +31,7 @@ export class ArrivalTimes {
     const now = this.#monotonic()
     const wasDrained = this.#drainedAt <= this.#tickAt
     if (now - this.#tickAt > TICK_MS + PAUSE_MS) {
-      // A second pause soon after the first one: what arrived in the first may still be unread.
+      // After a second pause soon after the first, bytes that arrived in the first may still be unread.
       if (wasDrained) this.#pausedFrom = this.#tickAt
       this.#drainedAt = now + DRAIN_MS
     }

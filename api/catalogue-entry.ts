@@ -1,11 +1,11 @@
 /** The form of an error of the catalogue. */
 
 /**
- * Whether a command took effect: it did not, it did, or the outcome is not known. `not_read`: the request was refused before its command was
- * read, for example by a rate limit. This attempt has changed nothing, and earlier attempts were not looked up. Once a command may have been
- * executed, no answer to a repetition of it is `not_placed`.
+ * Whether a command took effect. `not_read`: this attempt was rejected before its command was read, for example by a
+ * rate limit; earlier attempts were not checked.
  */
 export const OUTCOMES = ['not_placed', 'not_read', 'placed', 'unknown'] as const
+/** Never `not_placed` for a repeated command if an earlier attempt may have been executed. */
 export type PlacementOutcome = (typeof OUTCOMES)[number]
 
 export type Status = 400 | 401 | 403 | 404 | 408 | 409 | 429 | 500 | 503

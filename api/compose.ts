@@ -1,4 +1,4 @@
-/** Wires the api: the one place where ports meet their adapters. */
+/** Wires the API: the only place where ports get their adapters. */
 
 import type { Logger } from 'pino'
 import { createDb, createPool, type Db } from '../db/client.ts'
@@ -53,7 +53,7 @@ import { createSizing } from './sizing/sizing.ts'
 export interface Api {
   readonly app: App
   readonly internalPort: number
-  /** Rejects new commands, answers the accepted ones, then closes all connections. */
+  /** Rejects new commands, answers accepted commands, then closes all connections. */
   stop(): Promise<void>
 }
 
@@ -89,7 +89,7 @@ function composeAuth({ config, engine, db, clock, notifications, limits, logger 
   return { ports: { authenticate, challenges, keyCreation, notifications }, stop: () => keyUses.stop() }
 }
 
-/** What is answered once a transaction of the keeper is on the chain. */
+/** Endpoints whose requests the keeper executes with a transaction. */
 function composeTransactions({
   config,
   engine,
@@ -168,7 +168,7 @@ const checksOf = ({ pool, markets, notifications, isAccepting }: CheckedParts): 
   { name: 'notifications', check: async () => notifications.isListening() || 'not_listening' },
 ]
 
-/** `port`: decides and stores everything that changes the exchange. */
+/** `port`: the engine, which decides and stores every change of the exchange. */
 export async function compose(config: Config, logger: Logger, port: Engine): Promise<Api> {
   const pool = createReadPool(config)
   const db = createDb(pool)

@@ -24,7 +24,7 @@ export interface BearerConfig {
   readonly walletClaim: string
 }
 
-/** What wallets sign at this exchange names where and for what. */
+/** Domain and URL stated in every message that a wallet signs. */
 export interface WalletSigning {
   /** Domain of the page that asks the wallet to sign. */
   readonly domain: string
@@ -70,8 +70,8 @@ export type TrustedProxies = number | readonly string[]
 /** Bounds of slow clients. Connections that are idle between two requests are kept alive. */
 export interface ConnectionLimits {
   /**
-   * From the first byte of a request (of the first one: from the opening of its connection) to its last. The largest body takes a second
-   * at 100 kB/s.
+   * Time from a request's first byte to its last; for the first request, from the connection's opening. The largest
+   * body takes a second at 100 kB/s.
    */
   readonly requestTimeoutMs: number
   /** Longest time without a byte in either direction while an answer is pending: the client does not read. */

@@ -44,8 +44,8 @@ export interface EngineCalls {
   /** Another command. Its earlier attempts are not looked up, so without an answer its outcome is unknown, as without the database. */
   ask<Kind extends CommandKind>(command: CommandOf<Kind>): Promise<AnswerOf<Kind>>
   /**
-   * Resolves once every command that the engine received before has its reply, and the tables of readers contain what it has changed; with false if
-   * this is not known within a while. Commands with one of the keys `fences` that an api had received before are not executed afterwards.
+   * True once all earlier commands have replies and the tables show their changes; false after a time limit. An api's
+   * unsent commands with a key in `fences` are then never executed.
    */
   barrier(fences: readonly string[]): Promise<boolean>
 }

@@ -9,7 +9,7 @@ export interface ErrorContext {
   readonly expected?: unknown
   readonly received?: unknown
   readonly nearest_valid?: unknown
-  /** Of MARGIN_REQUIREMENT: the highest leverage that passes with the order's price. */
+  /** Highest leverage that passes with the order's price; only for MARGIN_REQUIREMENT. */
   readonly nearest_valid_leverage?: number
   readonly [more: string]: unknown
 }

@@ -1,6 +1,6 @@
 /**
- * Closes the positions that the backstop has inherited: in each market one order at a time, placed over REST like any trader's. It stores
- * nothing: every turn starts from the account's position and orders as the exchange shows them, so a restart only skips a turn.
+ * Closes positions that the backstop has inherited, one order per market at a time over REST. It stores nothing: a turn
+ * starts from positions and orders, so a restart only skips a turn.
  */
 import type { Client } from '../client/client.ts'
 import { fromE18 } from '../client/decimals.ts'

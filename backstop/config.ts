@@ -6,7 +6,7 @@ import { type KeyReader, keyReader, readAll, statedKey } from '../service/keys/k
 import type { KeySource } from '../service/keys/key-source.ts'
 
 export interface Config extends ProcessConfig {
-  /** Of the REST interface. */
+  /** Base URL of the REST interface. */
   readonly baseUrl: string
   /** The account that inherits positions: the contract `Backstop`. */
   readonly account: Address

@@ -1,10 +1,8 @@
 /**
- * Measures adjustments of margin under a load of orders, from acceptance to commit and stage by stage. Starts a stack, opens positions for
- * accounts of their own, and sends additions and removals at a fixed rate while other accounts place orders. Prints a table and one JSON
- * line. Fails if an adjustment is not committed, or if a quantile of accepted to committed misses its target.
- *
- *   npm run bench:adjust -- [--rate 10] [--orders 200] [--seconds 30]
+ * Measures margin adjustments under a load of orders, from acceptance to commit. Fails if one is not committed, or if a
+ * quantile misses its target.
  */
+// npm run bench:adjust -- [--rate 10] [--orders 200] [--seconds 30]
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { Client } from '../client/client.ts'
@@ -50,7 +48,7 @@ const adjustersOf = ({ port, keys }: Target): Client[] =>
     return new Client({ baseUrl: `http://127.0.0.1:${port}`, privateKey, apiKey })
   })
 
-/** Every second account buys from the next one. */
+/** Every second account buys from the next account. */
 async function openPositions(clients: readonly Client[]): Promise<void> {
   const market = await (clients[0] as Client).marketData.market(MARKET)
   const price = roundPrice(market, (market.oracle_price ?? 0).toFixed(6), 'LONG')
@@ -120,7 +118,9 @@ async function adjust(clients: readonly Client[], { rate, seconds }: Run) {
 
 type Stage = 'signed' | 'receipt' | 'committed' | 'accepted to committed' | 'request to answer'
 
-/** Milliseconds of each stage since the one before. The signature's time is the keeper's clock, which follows the database's. */
+/**
+ * Milliseconds since the previous stage. The signature's time is by the keeper's clock, which follows the database's.
+ */
 async function stagesOf(
   { db }: Target,
   samples: readonly Sample[],

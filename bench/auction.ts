@@ -1,9 +1,6 @@
 /**
- * Measures the time of one batch: 1,000 new orders are inserted into a book of resting orders, 2,000 of them in the band, and the batch
- * is cleared. Prints a table and one JSON line; times are milliseconds. Needs a CPU core of its own.
- *
- * The flag below is that of every process. The first batches exceed the initial size of V8's young heap. Without the flag V8 concludes that the
- * objects of a batch live long and allocates later batches in the old heap, whose collection takes longer than the batch.
+ * Measures one batch in ms: 1,000 new orders are inserted into a book with 2,000 orders in the band, and the batch is
+ * cleared. Needs a CPU core of its own.
  */
 import { setFlagsFromString } from 'node:v8'
 import { type AuctionInput, clear } from '../domain/auction/auction.ts'
@@ -25,6 +22,8 @@ import {
 } from '../domain/units.ts'
 import { argumentsOf } from '../service/command-line.ts'
 
+// As in every process. V8 would otherwise conclude that a batch's objects live long and allocate them in the old heap,
+// whose collection takes longer than the batch.
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 const RESTING = [1_000, 10_000, 100_000, 1_000_000]
@@ -106,7 +105,7 @@ function order(random: Random, seq: number, fields: Partial<RestingOrder>): Rest
   }
 }
 
-/** Price levels on a grid: `IN_BAND` orders close to the oracle price on both sides, the others outside the band. */
+/** Price levels on a grid: `IN_BAND` orders close to the oracle price on both sides, all other orders outside the band. */
 function restingOrder(random: Random, seq: number, levels: number): RestingOrder {
   const side = seq % 2 === 0 ? 'LONG' : 'SHORT'
   const spacing = Math.floor((BAND_TICKS * ORDERS_PER_LEVEL * 2) / IN_BAND)
@@ -117,7 +116,7 @@ function restingOrder(random: Random, seq: number, levels: number): RestingOrder
   return order(random, seq, { side, limit: Math.max(1, limit) as Ticks })
 }
 
-/** One third are market orders, the others limit orders around the oracle price. */
+/** One third are market orders, the rest limit orders around the oracle price. */
 const newOrder = (random: Random, seq: number): RestingOrder =>
   random(3) === 0
     ? order(random, seq, { type: 'MARKET' })

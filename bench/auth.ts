@@ -1,10 +1,10 @@
 /**
- * Measures what authentication adds to a read. Each round asks once without a credential (`/v0/time`), once with an API key and once with
- * an identity token (`/v0/me/limits`, which reads no table but answers more), so the differences are upper bounds. Also measures how fast
- * invented credentials are refused. Prints a table and one JSON line. Fails if a median difference exceeds 0.3 ms.
- *
- *   npm run bench:auth -- [--rounds 4000]
+ * Measures what an API key or identity token adds to a read, and how fast false credentials are refused. Fails if a
+ * median difference exceeds 0.3 ms.
  */
+// npm run bench:auth -- [--rounds 4000]
+//
+// The differences are upper bounds: `/v0/me/limits` reads no table but returns more than `/v0/time`.
 import { once } from 'node:events'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,8 +1,6 @@
 /**
- * Measures batches and cancels. First the time to check the signatures of a batch, on the main thread and on a worker thread. Then
- * batches of 50 orders and single cancels over REST at a fixed rate, each timed from its scheduled time. They run against a complete
- * stack, with the load generator in a separate process on the same machine. Prints tables and one JSON line. Fails if an accepted order
- * is lost.
+ * Measures signature checks of a batch, then batches of 50 orders and single cancels over REST at a fixed rate, from
+ * their scheduled times. Fails if an accepted order is lost.
  */
 
 import { argumentsOf, positiveNumber, toggle, withDefault } from '../service/command-line.ts'

@@ -19,7 +19,7 @@ const FILLS = 10_000_000
 const FILLS_PER_BATCH = 25
 const BATCHES = FILLS / FILLS_PER_BATCH
 const MARKETS = 100
-/** 23 days of one market; the others have candles of its last three days. */
+/** 23 days of one market; every other market has candles of its last three days. */
 const BATCH_MS = 5_000
 const MINUTE = 60_000
 const START = Math.floor((Date.now() - BATCHES * BATCH_MS) / MINUTE) * MINUTE

@@ -1,10 +1,8 @@
 /**
- * Measures a cold start of the engine: from the start of the process until it owns the journal and has accepted a placement, from a checkpoint
- * and the groups behind it. Also the memory of the engine in that state, and the journal's bytes per order that is placed and cancelled. Prints a
- * table and one JSON line.
- *
- *   npm run bench:cold-start -- [--accounts 1000000] [--orders 1000000] [--tail 200000]
+ * Measures a cold start of the engine from a checkpoint, until it owns the journal and accepts a placement; also its
+ * memory, and journal bytes per order.
  */
+// npm run bench:cold-start -- [--accounts 1000000] [--orders 1000000] [--tail 200000]
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'

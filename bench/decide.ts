@@ -1,9 +1,8 @@
 /**
- * Measures what the engine spends per placement and per cancel on one thread: to decide it, to apply its row, and to forget the undo entries of a
- * group of 50. Also in bare recoveries of a signature. Prints a table and one JSON line.
- *
- *   npm run bench:decide -- [--orders 100000] [--accounts 10000] [--commands 20000]
+ * Measures the engine's time per placement and per cancel on one thread: decide, apply, and forget the undo entries of
+ * a group of 50. Also in units of a signature recovery.
  */
+// npm run bench:decide -- [--orders 100000] [--accounts 10000] [--commands 20000]
 import { apply } from '../domain/exchange/apply.ts'
 import type { Item, OrdersAnswer, OrdersCommand } from '../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../domain/exchange/decide/orders/decide-orders.ts'

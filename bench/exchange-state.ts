@@ -1,9 +1,8 @@
 /**
- * Measures the state of the exchange in memory: bytes per open order and account, processor time per row of the journal, of a checkpoint and of
- * its load, and the longest pause while rows are applied. Prints a table and one JSON line.
- *
- *   npm run bench:exchange-state -- [--orders 1000000] [--accounts 1000000]
+ * Measures the exchange's state in memory: bytes per open order and account, time per row of journal and checkpoint,
+ * and the longest pause while rows are applied.
  */
+// npm run bench:exchange-state -- [--orders 1000000] [--accounts 1000000]
 import { performance } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

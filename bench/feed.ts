@@ -1,6 +1,6 @@
 /**
- * `npm run bench:feed`: measures the live feed and public reads of a complete stack: the delivery of batches to many sockets under crossing
- * flow, the memory of idle sockets, and the rates of public reads. Prints a table for each and one JSON line.
+ * `npm run bench:feed`: measures a complete stack's live feed under crossing flow, the memory of its idle sockets, and
+ * rates of public reads.
  */
 import { loadavg } from 'node:os'
 import {

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:funding-payments`: what a funding update costs while 200,000 positions are open, beside the rows that a table of payments
- * would get; and how long an account's pages of transactions take, with a year of updates. Prints a table and one JSON line.
+ * `npm run bench:funding-payments`: measures a funding update with 200,000 open positions, and an account's pages of
+ * transactions after a year of updates.
  */
 import { performance } from 'node:perf_hooks'
 import { sql } from 'kysely'

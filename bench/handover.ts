@@ -1,10 +1,8 @@
 /**
- * Measures how long trading stops when the engine's owner is killed, frozen (SIGSTOP), or stopped in order, while a follower is ready: the time
- * from the event until the next placement is accepted, and until the next batch is committed. Each case has new processes over one durable
- * Postgres with live orders. Prints a table and one JSON line; times are milliseconds.
- *
- *   npm run bench:handover -- [--orders 100000] [--accounts 10000] [--rounds 3]
+ * Measures how long trading stops when the engine's owner is killed, frozen (SIGSTOP) or stopped: until the next
+ * accepted placement, and the next committed batch.
  */
+// npm run bench:handover -- [--orders 100000] [--accounts 10000] [--rounds 3]
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -45,7 +43,7 @@ interface Acceptance {
   readonly at: number
 }
 
-/** Crossing orders at a steady rate, sent whatever became of the earlier ones. */
+/** Crossing orders at a steady rate, whatever happens to earlier orders. */
 class Flow {
   readonly accepted: Acceptance[] = []
   readonly refused = new Map<string, number>()

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:history`: builds the history file of a day of fills. Prints the time per million fills, the most memory above that before the build, and
- * how long the event loop was blocked, as a table and one JSON line.
+ * `npm run bench:history`: builds a day's history file of fills; prints time per million fills, additional memory, and
+ * the longest block of the event loop.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,10 +1,8 @@
 /**
- * Measures how fast blocks with mined parts of 20 orders are recorded through an engine in this process, which stores each group with the tables of
- * readers. The chain is recorded first and then served from memory, so neither anvil nor the matching of the parts is measured. Every block has the
- * same number of parts of each market. Postgres and this process share the machine. Prints a table and one JSON line.
- *
- *   npm run bench:ingest -- [--markets 10] [--per-block 1] [--blocks 10]
+ * Measures how fast an engine in this process records blocks with mined parts of 20 orders. The chain is recorded
+ * first, so neither anvil nor matching is measured.
  */
+// npm run bench:ingest -- [--markets 10] [--per-block 1] [--blocks 10]
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { ACCOUNTS_SHARD } from '../domain/journal/journal-row.ts'
@@ -84,7 +82,7 @@ const follower = new Follower({ ...ports, metrics }, recording.options)
 
 const { timestamp } = recording
 chain.append(timestamp, [])
-// The markets share the accounts, so each needs the deposit that one of them had.
+// The markets share the accounts, so each market needs the deposit that one market had.
 for (let number = 0; number < markets; number++) chain.append(timestamp, recording.deposits)
 await follower.pass()
 

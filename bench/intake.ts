@@ -1,7 +1,6 @@
 /**
- * Measures order intake. First the complete check of an order's signature against bare public-key recovery, on one core. Then placements
- * over REST against a complete stack (api, keeper, indexer, durable Postgres, chain and prices; no demo traders), with the load generator
- * in a separate process on the same machine. Prints tables and one JSON line. Fails if an accepted order is lost.
+ * Measures signature checks on one core, then placements over REST against a complete stack, with the load generator in
+ * a process of its own. Fails if an accepted order is lost.
  */
 
 import { argumentsOf, positiveNumber, text, toggle, withDefault } from '../service/command-line.ts'

@@ -1,9 +1,8 @@
 /**
- * Measures the stages of an order: response, batch, fill readable, settled on chain, settlement readable. Starts a stack, sends crossing
- * buys and sells at a fixed rate, and reads journal and read model at each of their notifications.
- *
- *   npm run bench:latency -- [--rate 100] [--seconds 20] [--warmup 5]
+ * Measures an order's stages under crossing flow: response, batch, fill readable, settled on chain, settlement
+ * readable.
  */
+// npm run bench:latency -- [--rate 100] [--seconds 20] [--warmup 5]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -123,7 +122,7 @@ const newestFills = (db: Db, since: number) =>
     .where('batch_id', '>=', since)
     .execute()
 
-/** Every second account buys and the others sell, so that no account trades with itself. */
+/** Every second account buys and every other account sells, so that no account trades with itself. */
 async function send(stack: Stack, { rate, seconds, warmup }: Run) {
   const { base_url, accounts } = stack.file
   const clients = accounts.map(

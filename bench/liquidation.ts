@@ -1,10 +1,8 @@
 /**
- * Measures liquidations. On a running stack: from the observation of a price to the transaction that decides, to the batch with the forced
- * order, and to the signed transaction of an inheritance or a deleveraging. On Postgres alone: the transactions of one interval while many
- * liquidations run. Prints tables and one JSON line. An interval is 200 ms; other work on the machine is in all figures.
- *
- *   npm run bench:liquidation -- [--samples 20] [--running 5000]
+ * Measures liquidations: from the observed price to the decision, the forced order's batch and the signed action; and
+ * the transactions of one 200 ms interval with many liquidations.
  */
+// npm run bench:liquidation -- [--samples 20] [--running 5000]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

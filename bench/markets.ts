@@ -1,10 +1,8 @@
 /**
- * Measures how late turns are with many markets: the mix trades in the busy ones, and one market maker replaces a bid and an offer in every market each
- * second. Parts are mined without a chain. A turn is late by the time until it is submitted, and by its wait for the engine's thread. Prints a table
- * and one JSON line.
- *
- *   npm run bench:markets -- [--markets 100] [--busy 20] [--rate 200] [--seconds 60] [--accounts 10000] [--orders 100000]
+ * Measures how late turns are with many markets: the mix trades in the busy markets, and a market maker replaces two
+ * quotes in every market each second. No chain.
  */
+// npm run bench:markets -- [--markets 100] [--busy 20] [--rate 200] [--seconds 60] [--accounts 10000] [--orders 100000]
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OrderHash } from '../domain/units.ts'
@@ -47,7 +45,10 @@ const TARGET_P99_MS = 5
 const markets = Array.from({ length: options.markets }, (_, at) => isolatedMarket(at + 1))
 const busy = markets.slice(0, options.busy)
 
-/** Each second the maker's quotes end and new ones rest, in commands of 25 markets. A refused command leaves the former quotes. */
+/**
+ * Each second the maker's quotes end and new quotes rest, in commands of 25 markets. A refused command leaves the
+ * former quotes.
+ */
 async function requote(cluster: Cluster, until: number) {
   const api = await cluster.connect('api')
   const placements = new Placements(600_000_000)

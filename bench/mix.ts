@@ -1,12 +1,11 @@
 /**
- * Measures real trading on a complete stack: placements, cancels, crossing orders and conditional orders in recorded proportions
- * (`mix/flow.ts`), signed beforehand and sent at their intended times by a process of its own. Reports latency per stage, processor time,
- * waits, statements and errors, and the machine's rate of bare signature recovery, to which the figures of another machine are scaled.
- *
- *   npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
- *   npm run bench:mix -- --rate 100 --requote 200 [--requote-by place]
- *   npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
+ * Measures recorded proportions of real trading (`mix/flow.ts`) on a complete stack: latency per stage, processor time,
+ * waits, statements and errors.
  */
+// npm run bench:mix -- [--rate 200] [--seconds 30] [--cores 0] [--api 1] [--hogs 2] [--top 10]
+// npm run bench:mix -- --rate 100 --requote 200 [--requote-by place]
+
+// npm run bench:mix -- --recorded flow.csv.gz [--symbol AAPL-PERP] [--speed 5]
 import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { availableParallelism, loadavg } from 'node:os'

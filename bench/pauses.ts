@@ -1,10 +1,8 @@
 /**
- * Measures the pauses of the engine's thread under the mix, in a state of many accounts and orders: every 10 ms the engine samples how late its
- * event loop is. In the middle of the run a checkpoint is written, a block with 1,000 deposits is applied, and an auction of 20,000 crossing orders
- * runs. Parts are mined without a chain. Prints a table and one JSON line.
- *
- *   npm run bench:pauses -- [--seconds 600] [--rate 200] [--accounts 1000000] [--orders 1000000] [--auction 20000]
+ * Measures how late the engine's event loop is every 10 ms, with many accounts and orders, during a checkpoint, a block
+ * of 1,000 deposits and a large auction. No chain.
  */
+// npm run bench:pauses -- [--seconds 600] [--rate 200] [--accounts 1000000] [--orders 1000000] [--auction 20000]
 import { loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { argumentsOf, positiveNumber, wholeNumber, withDefault } from '../service/command-line.ts'

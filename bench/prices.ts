@@ -1,10 +1,8 @@
 /**
- * Measures the price publisher: CPU time of its process as a share of one core, and the time from the observation of a price until its
- * report is usable by the next batch. Every market has three sources, which are documents over HTTP; three signers are processes of
- * their own, of which two must sign. Prices change with every document.
- *
- *   npm run bench:prices -- [--markets 300] [--seconds 30] [--warmup 10]
+ * Measures the price publisher with three HTTP sources per market and 2 of 3 signers: its CPU share of one core, and
+ * the time from observation to usable report.
  */
+// npm run bench:prices -- [--markets 300] [--seconds 30] [--warmup 10]
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,12 +33,12 @@ const THRESHOLD = 2
 const CHAIN_ID = 6343
 const ORACLE = `0x${'33'.repeat(20)}`
 const SECRET = 'secret of the benchmark'
-/** The argument with which this file serves documents in a process of its own. */
+/** Argument that starts this file as a document server in a process of its own. */
 const SERVE = 'serve-prices'
 
 // ---------------------------------------------------------------------- the sources
 
-/** Serves a document per source with the prices of all markets, which change with every request. */
+/** Serves one document per source with the prices of all markets. Prices change with every request. */
 async function servePrices(markets: number): Promise<void> {
   let step = 0
   const server = createServer((_, response) => {
@@ -91,7 +89,7 @@ interface Measured {
   readonly reports: number
   readonly seconds: number
   readonly cpuMs: number
-  /** From the observation of a price until its report is committed, ms; one per report. */
+  /** Milliseconds from a price's observation to the commit of its report; one value per report. */
   readonly usableMs: readonly number[]
   readonly faults: number
 }
@@ -174,7 +172,7 @@ async function main(): Promise<void> {
     signers.push(startSigner(dir, name, port, await freePort()))
   }
   try {
-    // A signer refuses reports of the first two seconds of its life.
+    // A signer refuses reports in the first two seconds after its start.
     await sleep(4_000)
     const priceFile = priceFileOf(run.markets, `http://127.0.0.1:${sourcePort}`, ports)
     const measured = await measure(run, await freshDatabase(), priceFile)

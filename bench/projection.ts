@@ -1,7 +1,6 @@
 /**
- * `npm run bench:projection`: measures how fast journals are projected, by rows per transaction: placements of orders that their
- * reservations cover, in one shard and in twenty, and placements and cancels of reduce-only orders, whose steps in the book depend on their
- * accounts' positions. Prints a table and one JSON line.
+ * `npm run bench:projection`: measures projection by rows per transaction: covered placements in one shard and in
+ * twenty, and reduce-only orders, whose steps depend on positions.
  */
 import { performance } from 'node:perf_hooks'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
@@ -21,13 +20,13 @@ const ACCOUNTS = 500
 /** Number of price levels: 400 ticks around the oracle price, as in an active market. */
 const PRICES = 400
 const CHUNKS = [100, 500, 1_000, 4_000]
-/** Chunks after which a measurement ends. */
+/** Maximum chunks of a measurement. */
 const MOST_CHUNKS = 200
-/** Bare recoveries of a signature, on one core. */
+/** Signature recoveries per second on one core. */
 const RECOVERIES_PER_SECOND = measureSignatures().bare
-/** The shard of the covered orders, and that of the reduce-only ones. */
+/** Shards of covered orders and of reduce-only orders. */
 const SHARDS = ['m1', 'm2'] as const
-/** Shards of further covered orders, which are projected together. */
+/** Further shards of covered orders, which are projected together. */
 const MANY = Array.from({ length: 20 }, (_, at) => `m${11 + at}`)
 /** Accounts with a position, each with this many open reduce-only orders. */
 const HOLDERS = 100
@@ -62,7 +61,10 @@ function placed(seq: number): OrderPlaced {
   }
 }
 
-/** First the positions, then placements; once each holder has its open orders, a cancel of the oldest follows each placement. */
+/**
+ * Positions first, then placements. Once each holder has its open orders, each placement is followed by a cancel of the
+ * oldest order.
+ */
 function* reduceOnlyRows(): Generator<JournalRow, never> {
   const place = { rollback: false, block: 1, tx_hash: '0x', log_index: 0, at: 1 }
   yield {
@@ -122,7 +124,7 @@ interface Figures {
   readonly rate: number
   /** Microseconds of this process per row. */
   readonly cpu: number
-  /** Processor time of a chunk, in this process and in the database, in bare recoveries of a signature. */
+  /** Processor time per chunk, here and in the database, in signature recoveries. */
   readonly recoveries: number
 }
 
@@ -138,7 +140,7 @@ async function processorSeconds(db: Db): Promise<number> {
 async function measure(db: Db, shards: readonly string[], limit: number): Promise<Figures> {
   await resetReadModel(db)
   await registerShards(db)
-  // As in operation: while tables are being filled, nothing is appended to the feed.
+  // Marks the tables as complete, as in operation: projections that are being filled append nothing to the feed.
   await db.updateTable('read.places').set({ fill_to: null }).execute()
   const before = await processorSeconds(db)
   const cpu = process.cpuUsage()
@@ -157,7 +159,7 @@ async function measure(db: Db, shards: readonly string[], limit: number): Promis
 }
 
 argumentsOf({ command: 'npm run bench:projection', flags: {} })
-// As the indexer connects.
+// The indexer's connection settings.
 const pool = createPool({
   ...{ url: await freshDatabase(), connections: 8, name: 'bench' },
   ...{ settings: LOOKUP_SETTINGS, Client: TransactionClient },

@@ -1,10 +1,8 @@
 /**
- * Measures how long a bookmarked read waits for its own write under load. A separate process sends placements at a fixed rate. Meanwhile
- * this process places other orders and reads each by its bookmark as soon as the placement returns. Runs against a complete stack. Prints
- * a table and one JSON line. Fails if a read does not show its write.
- *
- *   npm run bench:read-after -- [--rate 1000] [--reads 50] [--seconds 20]
+ * Measures how long a bookmarked read waits for its own write while another process sends placements to a complete
+ * stack. Fails if a read does not show its write.
  */
+// npm run bench:read-after -- [--rate 1000] [--reads 50] [--seconds 20]
 import { once } from 'node:events'
 import http from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,11 +1,9 @@
 /**
- * Measures the scanner of a market with many positions: building it, updates of the oracle price that cross no and many liquidation
- * thresholds, single changes of positions, and the choice of counterparties. Prints a table and one JSON line. Fails if a figure misses
- * its target. The targets are for 1,000,000 positions and 1,000 crossed thresholds.
- *
- *   npm run bench:scanner -- [--positions 1000000] [--crossed 1000]
+ * Measures the scanner: building, oracle price updates, position changes, and choosing counterparties. Fails if a
+ * figure misses its target, which is for the default counts.
  */
 
+// npm run bench:scanner -- [--positions 1000000] [--crossed 1000]
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MarketSpec } from '../domain/market/market.ts'

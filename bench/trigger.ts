@@ -1,11 +1,9 @@
 /**
- * Measures how soon a conditional order enters the book after the mark price crosses its trigger, and checks that the next batch fills it.
- * Runs on a stack with simulated prices: one account fills both sides of the book, another places stop-market orders around the mark
- * price. All times come from the journal. Prints a table and one JSON line. Fails if a triggered order is missing from its batch.
- *
- *   npm run bench:trigger -- [--stops 40] [--seconds 30]
+ * Measures how soon a conditional order enters the book after the mark crosses its trigger. Fails if a triggered order
+ * is missing from its batch. All times are the journal's.
  */
 
+// npm run bench:trigger -- [--stops 40] [--seconds 30]
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

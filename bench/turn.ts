@@ -1,9 +1,8 @@
 /**
- * Measures turns of a market that the engine decides in memory: idle, with crossing orders, with a large auction, and with masses of expiries at
- * once. Prints microseconds and signature recoveries of processor time per case, and the longest step. Prints a table and one JSON line.
- *
- *   npm run bench:turn -- [--orders 20000] [--expiries 70000]
+ * Measures turns that the engine decides in memory: idle, with crossing orders, with a large auction, and with masses
+ * of expiries; and the longest step.
  */
+// npm run bench:turn -- [--orders 20000] [--expiries 70000]
 import { performance } from 'node:perf_hooks'
 import { argumentsOf, wholeNumber, withDefault } from '../service/command-line.ts'
 import { TurnMarket } from '../test/domain/exchange/support/turn-market.ts'

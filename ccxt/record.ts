@@ -1,6 +1,6 @@
 /**
- * `node ccxt/record.ts STACK.json`: records the fixtures in `static/` from a running exchange, in the form of CCXT's own static tests.
- * Review the difference before you commit it: the tests accept what is recorded.
+ * `node ccxt/record.ts STACK.json`: records the fixtures in `static/` from a running exchange. Review the difference
+ * before you commit it: tests accept what is recorded.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** What a command is. The table of commands decides help, completions, the reference in docs/ and the tools of `clearbatch mcp`. */
+/**
+ * Defines a command. The command table generates help, completions, the reference in docs/ and the tools of `clearbatch
+ * mcp`.
+ */
 import type { Arguments, Flags } from '../service/command-line.ts'
 import type { CommandKind } from './command-kind.ts'
 import type { Context } from './context.ts'
@@ -10,18 +13,18 @@ export type Run<Declared extends Flags> = (
 ) => Promise<Result | undefined>
 
 export interface Command<Declared extends Flags = Flags> {
-  /** Words, such as `order place`. */
+  /** The words of the command, such as `order place`. */
   readonly name: string
   readonly help: string
-  /** Arguments without a flag; a word in brackets is optional, and one that ends with `...` may repeat. */
+  /** Positional arguments: brackets mark an optional word, a final `...` a repeatable one. */
   readonly positionals: string
   readonly flags: Declared
   readonly kind: CommandKind
-  /** Of the reference: a complete line. */
+  /** A complete command line for the reference. */
   readonly example: string
   /** Also offered by `clearbatch mcp`. */
   readonly mcp: boolean
-  /** Loads what runs it, so that help does not load every command. */
+  /** Imports the implementation on demand, so that help does not load every command. */
   readonly load: () => Promise<Run<Declared>>
 }
 

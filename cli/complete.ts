@@ -1,4 +1,4 @@
-/** The words that can follow on a command line. The last word is the one that is being typed. */
+/** Completes a command line: words that can replace the last, partly typed word. */
 import type { Flags } from '../service/command-line.ts'
 import type { Command } from './command.ts'
 import { GLOBAL_FLAGS } from './global-flags.ts'

@@ -1,4 +1,4 @@
-/** What a command runs on: the client of its account, and the terminal. Secrets are read when a command first needs them. */
+/** Context of a command: the account's client, and the terminal. Secrets are read when a command first needs them. */
 import { Client } from '../client/client.ts'
 import type { ClearbatchError } from '../client/errors.ts'
 import type { Market, PlacedOrder } from '../client/responses.ts'

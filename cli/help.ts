@@ -79,7 +79,7 @@ function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> 
     .filter((same) => same.length >= SHARED_BY)
     .toSorted((a, b) => a.length - b.length)
     .map(([first]) => first as [string, string])
-  // The most frequent meaning is the last one, and replaces the others.
+  // The most frequent meaning is the last one, and replaces earlier meanings.
   return new Map(shared)
 }
 

@@ -23,7 +23,7 @@ export interface Place {
   readonly url: string
   readonly rpcUrl: string | undefined
   readonly issuerUrl: string | undefined
-  /** Of the profile; undefined if the exchange was named by its address alone. */
+  /** Chain id of the profile; undefined if the exchange was named by address alone. */
   readonly chainId: number | undefined
   readonly keyFile: string | undefined
   readonly apiKeyFile: string | undefined

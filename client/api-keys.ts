@@ -44,9 +44,8 @@ export interface CreateOptions extends RotateOptions {
 }
 
 /**
- * Replaces the API key `default`; the current key is valid until then.
- * If the response to the last step is lost, the new key is lost with it. Call the function again with an
- * access token, because the current key may have been replaced.
+ * Replaces the API key `default`; the current key is valid until then. If the last response is lost, so is the new key:
+ * call again with an access token.
  */
 export const rotateApiKey = (options: RotateOptions): Promise<RotatedKey> =>
   sendSigned(options, 'rotate_api_key', '/v0/me/api-key/rotate', {})

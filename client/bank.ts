@@ -58,9 +58,8 @@ export class Bank {
   }
 
   /**
-   * Deposits with a permit in one transaction; returns once the exchange shows the deposit.
-   * An approval replaces the permit if the token has none or the account is a contract. The client sends it
-   * only if the allowance is too low.
+   * Deposits with a permit in one transaction; returns once the exchange shows the deposit. Without permits, or for a
+   * contract account, it approves first if the allowance is too low.
    */
   async deposit(amount: Decimal): Promise<Deposit> {
     const value = toE18(amount)

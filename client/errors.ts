@@ -17,7 +17,7 @@ export const CODES = {
   timeout: 'CLIENT_TIMEOUT',
   /** The program reads the messages of a topic more slowly than they arrive. */
   slow: 'CLIENT_TOO_SLOW',
-  /** A file is not the one that its digest names. */
+  /** The file's content does not match its digest. */
   digest: 'CLIENT_DIGEST_MISMATCH',
 } as const
 

@@ -41,7 +41,7 @@ export type Market = Amounts<
       readonly free_until: string | null
     }
     readonly upcoming_change: MarketChange | null
-    /** Changes after the next one, earliest first. */
+    /** Changes after the next change, earliest first. */
     readonly later_changes: readonly MarketChange[]
     readonly expires_at: string | null
     readonly settling_at: string | null

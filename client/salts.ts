@@ -17,13 +17,12 @@ function startOfNow(): bigint {
 }
 
 /**
- * Counts up from `start`. `persist` runs before `next` returns the salt.
- * The default start is the current millisecond × 2^11 plus 18 random bits. A program that restarts without
- * persisted salts repeats no salt after 256 ms, if it places fewer than 1,024 orders per millisecond.
- * Programs that start in the same millisecond begin with different salts. Programs that share one account for
- * long must use separate ranges: two default sequences collide after 131,072 orders on average.
+ * Counts up from `start`; `persist` runs before `next` returns the salt. Programs that share an account for long must
+ * use separate ranges of salts.
  */
 export function saltSequence(start = startOfNow(), persist: (salt: bigint) => void = () => {}): SaltSequence {
+  // Default start: current ms × 2^11 plus 18 random bits. Without persisted salts, a restart repeats none after 256 ms
+  // at below 1,024 orders/ms. Two defaults collide after 131,072 orders on average.
   let following = start
   return {
     next() {

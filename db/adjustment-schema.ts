@@ -14,7 +14,7 @@ export interface AdjustmentAttemptsTable {
   /** The EIP-712 digest: the same adjustment is accepted once. */
   digest: Fixed<string>
   kind: Fixed<AdjustmentKind>
-  /** Of the adjustment, among those of its account and market. */
+  /** Nonce of the adjustment among those of its account and market. */
   nonce: Fixed<number>
   request: JSONColumnType<StoredAdjustment>
   status: AttemptStatus
@@ -25,14 +25,14 @@ export interface AdjustmentAttemptsTable {
   pays: Fixed<bigint>
   /** Orders that it has cancelled. */
   cancelled_orders: Fixed<number>
-  /** Of the signed transaction. */
+  /** As-of time of the signed transaction. */
   as_of: number | null
   relayer: string | null
   relayer_nonce: number | null
   tx_hash: string | null
   /** Wei into the position, negative out of it; null until committed. */
   moved: bigint | null
-  /** Of a removal: the most that could be removed when it was signed. */
+  /** For a removal: the maximum removable amount when it was signed. */
   max_removable: bigint | null
   gas_used: number | null
   failure_kind: FailureKind | null

@@ -4,17 +4,17 @@ import type { Db, Tx } from './client.ts'
 import type { KeyScope } from './credentials-schema.ts'
 
 /**
- * Notified with the user's id when a key is replaced or revoked: every process then drops the user's keys from its cache. Whatever stays open after
- * its credential was checked, such as a live connection, must listen too and close the connections of that user's former keys.
+ * Notified with the user's id when a key is replaced or revoked: processes drop the user's keys from their caches, and
+ * close connections that a former key has opened.
  */
 export const API_KEYS_CHANNEL = 'api_keys'
 
-/** Name of the key that the calls for a single key create, replace and show. */
+/** Name of the key that the endpoints for a single key create, replace and show. */
 export const DEFAULT_KEY = 'default'
-/** Keys of an account, at most. One place is reserved for the key named `default`. */
+/** Maximum keys of an account. One place is reserved for the key named `default`. */
 export const MOST_KEYS = 20
 
-/** What a key allows, chosen by its owner when it is created. */
+/** Rights of a key, chosen by its owner at its creation. */
 export interface KeyTerms {
   readonly scope: KeyScope
   /** IP addresses and networks from which the key is accepted; null: from all. */
@@ -24,7 +24,7 @@ export interface KeyTerms {
 export interface HashedApiKey extends KeyTerms {
   readonly name: string
   readonly key_hash: Buffer
-  /** Shown to the user to recognize the key. */
+  /** Start of the key, shown to the user to recognize it. */
   readonly prefix: string
   readonly created_at: number
 }
@@ -39,7 +39,7 @@ const rowOf = (userId: number, { allowed_addresses, ...rest }: HashedApiKey) => 
 const announce = (db: Db | Tx, userId: number) =>
   sql`select pg_notify(${API_KEYS_CHANNEL}, ${String(userId)})`.execute(db)
 
-/** Stores the user's key in place of any older one of its name. */
+/** Stores the user's key and replaces an older key of the same name. */
 export async function replaceApiKey(db: Db | Tx, userId: number, key: HashedApiKey): Promise<void> {
   const { user_id, name, ...changed } = rowOf(userId, key)
   await db
@@ -50,10 +50,10 @@ export async function replaceApiKey(db: Db | Tx, userId: number, key: HashedApiK
   await announce(db, userId)
 }
 
-/** `taken`: the account has a key of this name. `full`: the account has as many keys as it may. */
+/** `taken`: the account has a key of this name. `full`: the account has the maximum number of keys. */
 export type KeyAddition = 'added' | 'taken' | 'full'
 
-/** Stores a further key of the user, in a transaction that serializes the additions of the user's keys. */
+/** Stores a further key of the user. The transaction serializes additions of the user's keys. */
 export async function addApiKey(tx: Tx, userId: number, key: HashedApiKey): Promise<KeyAddition> {
   await sql`select pg_advisory_xact_lock(hashtextextended('api_keys', ${userId}::bigint))`.execute(tx)
   const rows = await tx.selectFrom('api_keys').select('name').where('user_id', '=', userId).execute()
@@ -89,7 +89,7 @@ export interface KeyUse {
   readonly at: number
 }
 
-/** Least time between two recorded uses of a key. */
+/** Minimum time between two recorded uses of a key. */
 export const BETWEEN_USES_MS = 60_000
 
 /** Records uses of keys, at most once a minute per key whatever the number of processes. Uses of replaced and revoked keys are skipped. */

@@ -4,8 +4,8 @@ import type { Db, Tx } from './client.ts'
 import type { AuthChallengesTable, ChallengeAction } from './credentials-schema.ts'
 
 /**
- * Challenges per account and kind of credential, used ones included. A further one deletes the oldest of its kind, so that a stolen API key
- * cannot delete the challenge that the owner's identity token has requested.
+ * Challenges per account and kind of credential, used or not; a further one deletes the oldest of its kind. A stolen
+ * API key therefore cannot delete the identity token's challenges.
  */
 export const CHALLENGES_PER_CREDENTIAL = 5
 /** After this time a challenge is deleted, used or not; until then its repeated use is explained. */
@@ -62,8 +62,8 @@ export interface ChallengeUse {
 }
 
 /**
- * Uses the challenge, and ends the account's other open ones for the same action. False if it is used or expired, or does not exist.
- * The locks are taken in one order, so of several uses at once exactly one succeeds.
+ * Uses the challenge and ends the account's other open challenges for the action; false if used, expired or unknown.
+ * Locks have one order, so one of several concurrent uses succeeds.
  */
 export async function takeChallenge(
   tx: Tx,

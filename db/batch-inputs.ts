@@ -7,7 +7,7 @@ import { fromStoredSpec } from '../domain/market/stored-spec.ts'
 import type { FundingIndex, Price, Quote, Rate } from '../domain/units.ts'
 import { toJson } from './json.ts'
 
-/** Places in the list of an order. A new field gets the next one. */
+/** Places in the list of an order. A new field gets the next place. */
 const PLACES: Readonly<Record<keyof RestingOrder, number>> = {
   ...{ seq: 0, account: 1, side: 2, type: 3, limit: 4, remaining: 5, leverage: 6, reduceOnly: 7, forced: 8 },
   ...{ triggered: 9, widenings: 10, openable: 11, reservedPrice: 12, expiration: 13, acceptedAt: 14 },

@@ -27,7 +27,7 @@ export async function loadExceptions(db: Db): Promise<StoredException[]> {
   }))
 }
 
-/** Adds an exception, or replaces the one of its date. */
+/** Adds an exception, or replaces the exception of its date. */
 export async function putException(
   db: Db,
   { day, hours, reason }: StoredException,

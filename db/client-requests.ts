@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import type { Db } from './client.ts'
 
-/** What is stored: answers that are not older than `before`, and of each account the newest `most` at most. */
+/** Stored answers to keep: not older than `before`, and at most the newest `most` per account. */
 export interface Retention {
   readonly before: number
   readonly most: number

@@ -47,12 +47,12 @@ const transactionBound = (ms: number) => ({ idle_in_transaction_session_timeout:
 /** See `idleInTransactionMs`. */
 export const TRANSACTION_BOUND = transactionBound(2_000)
 
-/** After this time without a word, each side of a connection asks whether the other one is still there. */
+/** Silence after which each side of a connection probes the other side. */
 const KEEPALIVE_AFTER_S = 2
 
 /**
- * How soon the server gives up a client that does not receive: behind a partition of the network, or stopped while it should read a result. Its
- * transaction is rolled back. Postgres ignores these parameters on a Unix socket.
+ * Bounds how long the server waits for a client that does not receive, for example behind a partition; then it rolls
+ * back. Without effect on Unix sockets.
  */
 const TCP_SETTINGS = {
   tcp_keepalives_idle: `${KEEPALIVE_AFTER_S}`,
@@ -65,8 +65,8 @@ const TCP_SETTINGS = {
 const SETTINGS = { jit: 'off' }
 
 /**
- * For connections whose statements look up rows by key. They are planned once, perhaps while the tables are empty, and must use the indexes
- * when the tables are full: so every plan node that reads a whole table is disabled.
+ * For connections that look up rows by key. Plans are made once, perhaps on empty tables, but must use indexes on full
+ * tables: plan nodes that read a whole table are disabled.
  */
 export const LOOKUP_SETTINGS = {
   plan_cache_mode: 'force_generic_plan',
@@ -82,7 +82,7 @@ const serverOptions = (settings: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 
-/** What every connection of a process needs, also one that only listens: a silent peer is noticed by either side. */
+/** Settings of every connection of a process, also for LISTEN only: both sides notice a silent peer. */
 export const connectionConfig = (
   { url, name }: Pick<ConnectionOptions, 'url' | 'name'>,
   settings: Readonly<Record<string, string>> = {},
@@ -105,7 +105,8 @@ export const createPool = (options: ConnectionOptions): pg.Pool => {
     max: connections,
     // Queries are sent without waiting for earlier results; the server runs them in order.
     pipeline: true,
-    // Idle connections stay open: after a pause, the first queries would pay for handshakes, caches and plans of new ones.
+    // Idle connections stay open, because new connections would delay the first queries with handshakes, caches and
+    // plans.
     idleTimeoutMillis: 0,
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
     types: { getTypeParser: typeParser as typeof pg.types.getTypeParser },

@@ -15,24 +15,24 @@ export interface ApiKeysTable {
   last_used_at: number | null
 }
 
-/** `read`: the key is refused by every endpoint that takes effect. */
+/** `read`: every endpoint with an effect rejects the key. */
 export type KeyScope = 'trade' | 'read'
 
-/** By what a request is authenticated. */
+/** Credential that authenticates a request. */
 export type CredentialKind = 'api_key' | 'identity_token'
 
 /** Texts that the owner's wallet signs once, for one action. At most a few per account and kind of credential. Written by: api. */
 export interface AuthChallengesTable {
   challenge_id: string
   user_id: number
-  /** By which the challenge was requested. It may be used with the other kind. */
+  /** Credential that requested the challenge. The challenge may be used with either kind. */
   credential: CredentialKind
   action: ChallengeAction
   /** The exact text to sign. */
   message: string
   created_at: number
   expires_at: number
-  /** Null until the challenge is used, or another one of the account was used for the same action. */
+  /** Null until the challenge, or another of the account for the same action, is used. */
   used_at: number | null
 }
 

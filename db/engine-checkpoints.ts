@@ -15,7 +15,7 @@ export interface StoredChunk {
   readonly bytes: Uint8Array
 }
 
-/** Complete checkpoints that are kept: the older one serves if the newest cannot be loaded. */
+/** Complete checkpoints to keep: the older checkpoint serves if the newest cannot be loaded. */
 const KEPT = 2
 
 const BEGIN = `
@@ -29,7 +29,7 @@ const COMPLETE = `
   where checkpoint_id = $1 and (select count(*) from engine_checkpoint_chunks where checkpoint_id = $1) = $2
   returning checkpoint_id
 `
-/** Incomplete ones were left by a writer that has ended, or are overtaken. */
+/** Incomplete checkpoints are of a writer that has ended, or are obsolete. */
 const PRUNE = `
   delete from engine_checkpoints where checkpoint_id < $1 and checkpoint_id not in (
     select checkpoint_id from engine_checkpoints where is_complete order by number desc, checkpoint_id desc limit ${KEPT}

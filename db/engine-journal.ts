@@ -1,15 +1,14 @@
 /**
- * Journal and lease of the engine on Postgres. One statement appends a group, if its number follows the head and its token is the current one. The tables
- * of readers follow in transactions of their own. It locks the row of the token: a takeover, which changes it, waits for the append, and an append
- * that waits for a takeover finds another token and stores nothing.
+ * Journal and lease of the engine on Postgres. An append locks the token's row: a takeover waits for it, and an append
+ * after a takeover stores nothing.
  */
 import pg from 'pg'
 import type { ShardEnd } from './journal.ts'
 import { runTogether, type Statement } from './round-trip.ts'
 
 /**
- * Fails with `NOT_NEXT` unless the group is the next one: nothing sent behind it is executed then. An owner that is frozen while it sends an append holds
- * the row of the token, and a takeover waits for it: the transaction is bounded. Postgres 15 cannot bound it.
+ * Fails with `NOT_NEXT` unless the group is next, so that statements sent behind it are not executed. The time is
+ * bounded (not by Postgres 15), because a frozen owner would block a takeover.
  */
 export const APPEND = `
   with bound as materialized (
@@ -93,7 +92,7 @@ async function runOn(client: pg.PoolClient, statements: readonly Statement[]): P
 /** Runs the statements, the first of which may fail with `NOT_NEXT`: false then, and nothing is stored. Releases the connection. */
 async function runNext(client: pg.PoolClient, statements: readonly Statement[]): Promise<boolean> {
   try {
-    // Without a begin, the server commits what precedes the one Sync as a whole.
+    // Without `begin`, the server commits everything before the Sync as a whole.
     await runOn(client, statements)
     return true
   } catch (error) {
@@ -103,8 +102,8 @@ async function runNext(client: pg.PoolClient, statements: readonly Statement[]):
 }
 
 /**
- * True if the group is stored; false if its number or its token is not the next one. Throws: nothing is stored, unless `failureOf` does not know the
- * error. `evidence`: stored with it. Releases the connection.
+ * True if the group and `evidence` are stored; false if number or token is not next. If it throws, nothing is stored,
+ * unless `failureOf` does not know the error. Releases the connection.
  */
 export const appendGroup = (
   client: pg.PoolClient,
@@ -129,7 +128,7 @@ export interface TableStep {
   readonly to: number
 }
 
-/** What a write changes. */
+/** Changes of one write. */
 export interface TableContent {
   /** Shards with rows in the groups of the write. */
   readonly ends: readonly ShardEnd[]
@@ -168,8 +167,8 @@ export class RefusedRows {
 }
 
 /**
- * The same for statements that the server refuses because of what they contain: rows that it refuses are left out, and added to `refused`, also if the
- * write fails: its repetition does not try them again. The others are written.
+ * The same for statements that the server rejects for their content: rejected rows are left out and added to `refused`,
+ * also if the write fails, so that a repetition skips them.
  */
 export async function writeAround(
   client: pg.PoolClient,

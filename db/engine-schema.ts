@@ -47,7 +47,10 @@ export interface JournalSpansTable {
   last_group: number
 }
 
-/** Of a command over several markets: the sequence that each shard must reach. Its own sequence is one of the accounts. Written by: engine. */
+/**
+ * Sequences that each shard must reach for a command over several markets. `seq`: its row in the accounts shard.
+ * Written by: engine.
+ */
 export interface SpannedCommandsTable {
   seq: number
   shards: JSONColumnType<Readonly<Record<string, number>>>

@@ -36,8 +36,8 @@ export type ClaimResult =
   | { readonly exceeded: 'account' | 'address'; readonly retryAt: number }
 
 /**
- * Stores a request, unless one of the account waits for its payout: then it is that one. Requests of an account, and of a network address,
- * are decided one after the other, in whatever process. Failed requests do not count.
+ * Stores a request, or returns the account's waiting request. Requests of an account, and of an address, are decided
+ * one after another in all processes. Failed requests do not count.
  */
 export const claimFaucetRequest = (db: Db, claim: FaucetClaim, limits: FaucetLimits): Promise<ClaimResult> =>
   db.transaction().execute(async (tx) => {

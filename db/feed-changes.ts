@@ -46,9 +46,8 @@ type Name = keyof FeedChanges
 type Row = Record<string, unknown>
 
 /**
- * A line per list that is not empty: its name, a space, and as JSON, which has no line ends of its own, the columns and the values of each
- * row in their order. Rows of a list have the same columns, whose names would be most of the text; only stored rows have generated columns,
- * which no reader of the feed uses.
+ * One line per non-empty list: name, space, JSON of columns and rows. Column names appear once, because they would be
+ * most of the text. Generated columns of stored rows are left out.
  */
 export function encodeChanges(changes: FeedChanges): string {
   const lines = (Object.keys(AMOUNTS) as Name[]).flatMap((name) => {

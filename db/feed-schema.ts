@@ -5,19 +5,19 @@ export interface FeedStateTable {
   id: 1
   /** Milliseconds at which the epoch began: a projection was filled, or the database has lost rows of the feed. */
   epoch: number
-  /** Rows up to this one are of earlier epochs. */
+  /** Rows up to this seq are of earlier epochs. */
   first_seq: number
   seq: number
 }
 
-/** The last row that concerned a topic, and the one before it. See `feedTopics`. */
+/** The topic's last row and its previous row. See `feedTopics`. */
 export interface FeedHeadsTable {
   topic: string
   seq: number
   prev_seq: number
 }
 
-/** What one chunk changed. Rows are numbered in the order in which they become visible to readers. */
+/** Changes of one chunk. Rows are numbered in the order in which readers see them. */
 export interface FeedTable {
   seq: number
   at: number

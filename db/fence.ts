@@ -13,8 +13,8 @@ export interface Fence {
 export class LeaseLost extends Error {}
 
 /**
- * Throws LeaseLost unless the lease still belongs to the owner. Another process can acquire the lease only after this transaction, because
- * acquiring waits for this row lock: a write of the old owner commits before or is refused.
+ * Throws LeaseLost unless the owner has the lease. Acquiring waits for this row lock, so a write of the old owner
+ * commits before a takeover or is rejected.
  */
 export async function checkFence(tx: Tx, { name, owner, token }: Fence): Promise<void> {
   const lease = await tx

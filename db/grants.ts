@@ -1,12 +1,10 @@
 /**
- * Who writes and reads what: the rights of each process, as the migrations grant them and `test/db/roles.test.ts` checks them against
- * Postgres. The owner of the database writes the rest: it lists markets (`markets`, `shards`), announces their price protection, and edits
- * trading calendars (`calendar_exceptions`), posts announcements (`announcements`)
- * and records backups (`backups`).
+ * Rights of each process, as the migrations grant them; `test/db/roles.test.ts` compares Postgres. The database's owner
+ * writes the remaining tables, for example `markets` and `backups`.
  */
 import type { Database } from './schema.ts'
 
-/** Each process connects with a login role that is a member of its group role. The engine, where it runs, writes what the others write without it. */
+/** Each process connects with a login role that is a member of its group role. A running engine writes what other processes write without it. */
 export const PROCESS_ROLES = {
   api: 'clearbatch_api',
   keeper: 'clearbatch_keeper',

@@ -1,6 +1,6 @@
 /**
- * The journal of each shard: its rows are in `engine_groups`, `journal_spans` finds them, and `shards` has their heads. A shard's journal has no gaps,
- * because the engine assigns each row's sequence. It ends where the tables of readers do.
+ * Each shard's journal: rows in `engine_groups`, found by `journal_spans`, with heads in `shards`. The engine assigns
+ * sequences without gaps. It ends where readers' tables end.
  */
 import { type RawBuilder, sql } from 'kysely'
 import { invariant } from '../domain/invariant.ts'

@@ -6,14 +6,17 @@ import { DATABASE_NOW } from './clock.ts'
 import type { Fence } from './fence.ts'
 
 export interface Leases {
-  /** Null until another owner's lease has expired. */
+  /** Null while another owner's lease has not expired. */
   acquire(name: string): Promise<Fence | null>
   /** False if the lease is lost. */
   renew(fence: Fence): Promise<boolean>
   release(fence: Fence): Promise<void>
 }
 
-/** Renewals, or looks for expired leases, of one process within this time, and within this fraction of a lease's life, are one statement. */
+/**
+ * Renewals and checks for expired leases of one process share a statement within this time, and within this fraction of
+ * a lease's life.
+ */
 const GROUP_MS = 100
 const GROUP_PART = 30
 
@@ -23,7 +26,7 @@ interface RenewalGroup {
   readonly renewed: Promise<ReadonlySet<string>>
 }
 
-/** `owner` must be new each time a process starts: after a restart a process does not own the leases that it had before. */
+/** `owner` must be new at each process start, so that a restarted process does not own its former leases. */
 export function createLeases(
   db: Db,
   owner: string,
@@ -35,7 +38,7 @@ export function createLeases(
   let looks: { readonly names: string[]; readonly free: Promise<ReadonlySet<string>> } | null = null
   const groupEnds = () => sleep(Math.min(GROUP_MS, lifeMs / GROUP_PART))
 
-  /** The group's statement runs once the time of the group is over. */
+  /** Sends the group's statement once the group's time is over. */
   function openGroup(): RenewalGroup {
     const fences: Fence[] = []
     const renewed = groupEnds().then(() => {
@@ -45,7 +48,10 @@ export function createLeases(
     return { fences, renewed }
   }
 
-  /** Waits for no lock: a long transaction under one lease delays the renewal of no other, nor a transaction under it. */
+  /**
+   * Skips locked rows, so that a long transaction under one lease delays no renewal and no transaction of another
+   * lease.
+   */
   async function renewUnlocked(fences: readonly Fence[]): Promise<ReadonlySet<string>> {
     const { rows } = await sql<{ name: string }>`
       update ${leases} lease set expires_at = ${DATABASE_NOW} + ${lifeMs}
@@ -62,7 +68,8 @@ export function createLeases(
     return new Set(rows.map(({ name }) => name))
   }
 
-  // The commit does not wait for the disk: a renewal that a crash of the database loses ends the lease early, and its fence still holds.
+  // The commit does not wait for the disk. If a database crash loses a renewal, the lease ends early, and its fence
+  // still protects.
   async function renewOne({ name, token }: Fence): Promise<boolean> {
     const { rows } = await sql`
       update ${leases} lease set expires_at = ${DATABASE_NOW} + ${lifeMs}
@@ -73,7 +80,7 @@ export function createLeases(
     return rows.length === 1
   }
 
-  /** A standby looks often, and for the leases of every market: it locks no row that another process owns. */
+  /** Reads without locks, because standby processes check the leases of all markets often. */
   async function isFree(name: string): Promise<boolean> {
     if (looks === null) {
       const names: string[] = []
@@ -129,14 +136,17 @@ export function createLeases(
   }
 }
 
-/** Whether a process runs the job with this lease now. */
+/** Whether a process holds this lease now. */
 export async function hasLiveLease(db: Db | Tx, name: string): Promise<boolean> {
   const { rows } =
     await sql`select from leases where name = ${name} and expires_at > ${DATABASE_NOW}`.execute(db)
   return rows.length > 0
 }
 
-/** Makes `owner` the owner whatever lease there is, for `lifeMs` from `now`. Only for leases that no fence checks: tools take them over. */
+/**
+ * Makes `owner` the owner for `lifeMs` from `now`, even if the lease has another owner. Only for leases of tools, which
+ * no fence checks.
+ */
 export async function seizeLease(
   db: Db,
   { name, owner, now, lifeMs }: { name: string; owner: string; now: number; lifeMs: number },

@@ -21,7 +21,7 @@ export interface LiquidationsTable {
   queue_no: number | null
   /** Single actions in sequence that failed. */
   attempts: Generated<number>
-  /** Kind of the last one of them. */
+  /** Kind of the last step. */
   failed_kind: LiquidationAction | null
   /** No action of that kind before this time; 0: at once. */
   retry_at: Generated<number>

@@ -9,7 +9,7 @@ export interface Notifications {
   /** Called when the connection breaks: notifications until the reconnect are lost. */
   onLost(listener: () => void): void
   isListening(): boolean
-  /** Runs the listeners of this process at once: the notification of its own commit arrives later than its answer could. */
+  /** Runs this process's listeners immediately, because the notification of its own commit arrives later. */
   announce(channel: string, payload: string): void
 }
 
@@ -23,7 +23,7 @@ export interface Notice {
   readonly payload: string
 }
 
-/** A notification need not outlive a crash: its commit, for which other ones wait, does not wait for the disk. */
+/** The commit does not wait for the disk: other commits wait for it, and a notification need not outlive a crash. */
 const NOTIFY = `
   select set_config('synchronous_commit', 'off', true), pg_notify(channel, payload)
   from unnest($1::text[], $2::text[]) n (channel, payload)
@@ -35,7 +35,7 @@ export const notifyQuery = (notices: readonly Notice[]): Statement => ({
   values: [notices.map(({ channel }) => channel), notices.map(({ payload }) => payload)],
 })
 
-/** Notifies listeners in a transaction of its own: a commit with a notification waits for every other such commit. */
+/** Notifies listeners in a separate transaction, because commits with notifications wait for each other. */
 export async function announce(pool: pg.Pool, notices: readonly Notice[]): Promise<void> {
   if (notices.length === 0) return
   const { name, text, values } = notifyQuery(notices)
@@ -44,7 +44,7 @@ export async function announce(pool: pg.Pool, notices: readonly Notice[]): Promi
 
 const RECONNECT_MS = 500
 
-/** `name`: of the process. Listeners are registered before the start. */
+/** `name`: name of the process. Listeners are registered before the start. */
 export function createNotifications(url: string, name: string): RunningNotifications {
   const listeners = new Map<string, ((payload: string) => void)[]>()
   const lostListeners: (() => void)[] = []

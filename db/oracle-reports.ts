@@ -1,6 +1,6 @@
 /**
- * The tables of the price publisher: `oracle_reports` with the state and the latest report of each feed, `recent_reports` with the
- * reports before it, and `used_reports` with those that something was decided on.
+ * Tables of the price publisher: `oracle_reports` (state and latest report of each feed), `recent_reports` (reports
+ * before it), and `used_reports` (reports that decided something).
  */
 import { sql } from 'kysely'
 import type { SessionReport } from '../domain/actions/action.ts'
@@ -45,8 +45,8 @@ const readingsOf = (rows: readonly { readonly readings: readonly JudgedReading[]
   rows.map(({ readings }) => toJson(readings))
 
 /**
- * Stores the latest reports of feeds, at most one each, in one statement. Their feeds are live. A report that is not newer than the stored
- * one is dropped: a feed never goes back in time. Returns the feeds whose report was stored.
+ * Stores at most one latest report per feed, in one statement, and makes these feeds live. Drops a report that is not
+ * newer than the stored one. Returns the feeds with a stored report.
  */
 export async function publishReports(db: Db | Tx, reports: readonly FeedReport[]): Promise<FeedKey[]> {
   const rows = inOrder(reports)
@@ -76,8 +76,8 @@ export async function publishReports(db: Db | Tx, reports: readonly FeedReport[]
 }
 
 /**
- * Stores why feeds have no new report, at most one row each, in one statement. Their latest reports stay. A halt ends only with a new
- * report: that sources have fallen silent since does not make right what they contradicted.
+ * Stores why feeds have no new report, at most one row each. Latest reports stay. Only a new report ends a halt,
+ * because silent sources do not resolve a contradiction.
  */
 export async function recordAbsences(db: Db | Tx, absences: readonly FeedAbsence[]): Promise<void> {
   const rows = inOrder(absences)

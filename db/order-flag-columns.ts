@@ -1,18 +1,18 @@
-/** Columns of orders, in the tables of both sides, for what no signature covers. */
+/** Order columns that no signature covers, in the tables of the write side and of the read model. */
 
 import type { Generated } from 'kysely'
 import type { TimeInForce } from '../domain/orders/order.ts'
 
 export interface OrderFlagColumns {
   time_in_force: Generated<TimeInForce>
-  /** Accepted only because it crossed no earlier limit order. */
+  /** True if the order was accepted on condition that it crosses no earlier limit order. */
   post_only: Generated<boolean>
   /** Signed steps beyond `quantity`, which the order must not fill. */
   unused: Generated<number>
-  /** Id of the order that it has replaced. */
+  /** Id of the replaced order. */
   replaces: Generated<string | null>
-  /** Number of its bracket; 0: none. */
+  /** Number of the order's bracket; 0: no bracket. */
   bracket: Generated<number>
-  /** Label of the program that has built it. */
+  /** Label of the program that built the order. */
   builder: Generated<string | null>
 }

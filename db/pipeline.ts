@@ -1,4 +1,4 @@
-/** Statements of one transaction that are sent without waiting for the results of earlier ones. The server runs them in order. */
+/** Sends the statements of a transaction without waiting for earlier results. The server runs them in order. */
 import {
   type DatabaseConnection,
   DefaultQueryExecutor,
@@ -22,7 +22,7 @@ const DIALECT: Dialect = {
 
 const transactions = new WeakMap<DatabaseConnection, Tx>()
 
-/** Kysely's own transaction sends a statement only after the result of the one before. */
+/** Kysely's own transaction sends a statement only after the previous result. */
 function transactionOn(connection: DatabaseConnection): Tx {
   const known = transactions.get(connection)
   if (known !== undefined) return known
@@ -45,8 +45,8 @@ type Results<P extends readonly Promise<unknown>[]> = { -readonly [K in keyof P]
 const IN_FAILED_TRANSACTION = '25P02'
 
 /**
- * The results of statements that have been started together, in their order. Waits for all of them also if one fails, so that none is sent
- * after the rollback; throws the error of the first that has failed by itself.
+ * Results of statements started together, in order. Waits for all of them even if one fails, so that none is sent after
+ * the rollback; throws the first error that is not a consequence.
  */
 export async function together<const P extends readonly Promise<unknown>[]>(started: P): Promise<Results<P>> {
   const settled = await Promise.allSettled(started)

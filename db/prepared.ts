@@ -1,6 +1,6 @@
 /**
- * Prepares frequent statements: Postgres parses and plans them once per connection, which is most of the cost of a look-up by key.
- * A text that differs each time (with lists of many lengths, for example) is never prepared.
+ * Prepares frequent statements: parsing and planning are most of a lookup's cost. A text that varies, for example with
+ * lists of many lengths, is never prepared.
  */
 import pg from 'pg'
 

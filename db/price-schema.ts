@@ -11,9 +11,8 @@ interface ReportColumns {
 }
 
 /**
- * The state of each feed, and its latest report. The columns of the report are null together until there is one. A report of a halted
- * feed must not be used. While the feed is not live, `readings` are those that yielded no report. Written by: keeper. Tools of the local stack write
- * as the owner.
+ * State and latest report of each feed; a halted feed's report must not be used. Report columns are null together
+ * before the first. Written by: keeper, and by local tools as owner.
  */
 export interface OracleReportsTable {
   market_id: number

@@ -1,6 +1,6 @@
 /**
- * What projectors announce after their commits: how far shards of the journal are projected. One notice has many shards, so that a process
- * hears few of them however many markets are busy.
+ * Notices of projectors after their commits: how far shards are projected. A notice covers many shards, so that
+ * processes get few notices with many busy markets.
  */
 
 export const PROJECTED_CHANNEL = 'projected'
@@ -13,7 +13,7 @@ export interface ProjectedShard {
 }
 
 export interface ProjectedNotice {
-  /** Those that have reached the sequences. */
+  /** Projections that have reached `seq` in every listed shard. */
   readonly projections: readonly string[]
   readonly shards: readonly ProjectedShard[]
   /** The latest row of the live feed that was appended; null if none was. */

@@ -42,7 +42,7 @@ export interface ReadOpenInterestChangesTable extends SpanColumns {
 /** The state of one part of a batch. `RETRYING`: its block has left the chain. */
 export interface BatchPartState {
   readonly status: 'MATCHED' | 'SUBMITTED' | 'MINED' | 'CONFIRMED' | 'RETRYING' | 'VOIDED'
-  /** Of the last transaction that was sent or mined. */
+  /** Hash of the transaction that was sent or mined last. */
   readonly tx_hash: string | null
 }
 

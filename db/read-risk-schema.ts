@@ -3,7 +3,7 @@ import type { JSONColumnType } from 'kysely'
 import type { LiquidationEvidence, LiquidationStep } from '../domain/journal/liquidation-row.ts'
 import type { Side } from '../domain/orders/order.ts'
 
-/** Where an event of the chain was mined. */
+/** Block and transaction of a chain event. */
 export interface MinedColumns {
   tx_hash: string
   log_index: number
@@ -11,7 +11,7 @@ export interface MinedColumns {
   at: number
 }
 
-/** What liquidations and the end of a market have done so far: sums over its mined journal rows. */
+/** Liquidations and end of a market so far: sums over its mined journal rows. */
 export interface ReadMarketRiskTable {
   market_id: number
   inheritances: number
@@ -21,38 +21,44 @@ export interface ReadMarketRiskTable {
   deleveraged_steps: number
   /** Wei of USDM: value of the closed steps at the bankruptcy prices. */
   deleveraged_value: bigint
-  /** Credited to the counterparties of deleveragings. */
+  /** Wei credited to the counterparties of deleveragings. */
   payouts: bigint
-  /** Reported deficits, and what was paid to cover them. */
+  /** Number of reported deficits, their sum in wei (`deficit`), and payments to cover them (`covered`). */
   deficits: number
   deficit: bigint
   covered: bigint
 }
 
-/** A mined step of a liquidation, without its account: part of a position that left it. */
+/** A mined step of a liquidation, which reduced a position. It contains no account. */
 export interface ReadLiquidationsTable extends MinedColumns {
   id: string
   market_id: number
-  /** Forced fills of a batch, inherited by the backstop, or deleveraged. */
+  /**
+   * `forced`: forced fills of a batch. `inherited`: taken over by the backstop. `deleveraged`: closed against
+   * counterparties.
+   */
   kind: 'forced' | 'inherited' | 'deleveraged'
-  /** Of the position. */
+  /** Side of the position. */
   side: Side
   steps: number
-  /** Of a forced fill: the clearing price in ticks. */
+  /** Clearing price in ticks; for forced fills only. */
   price: number | null
-  /** Of a deleveraging: wei of USDM at which the steps were closed. */
+  /** Wei of USDM at which the steps were closed; for deleveragings only. */
   value: bigint | null
-  /** That decided an inheritance or a deleveraging, and its observation. Null for a forced fill: its batch has it. */
+  /**
+   * Oracle price that decided an inheritance or a deleveraging, and its observation time. Null for a forced fill: its
+   * batch has them.
+   */
   oracle_price: bigint | null
   oracle_at: number | null
-  /** Of a forced fill. */
+  /** Batch of a forced fill. */
   batch_id: number | null
   part: number | null
 }
 
-/** A step of a liquidation as the keeper decided it, with its evidence, for the account concerned. */
+/** A liquidation step decided by the keeper, with its evidence, for the account concerned. */
 export interface ReadLiquidationStepsTable {
-  /** Market and place in its journal: sorts by time within a market. */
+  /** Market and sequence in its journal. The id sorts by time within a market. */
   id: string
   market_id: number
   number: number
@@ -62,11 +68,11 @@ export interface ReadLiquidationStepsTable {
   order_id: string | null
   widenings: number
   at: number
-  /** Without its legs, which are rows of their own. */
+  /** Evidence without legs, which are separate rows. */
   evidence: JSONColumnType<Omit<LiquidationEvidence, 'legs'>> | null
 }
 
-/** A counterparty of a deleveraging that was queued. `place`: in the order of the ranking. */
+/** A counterparty of a queued deleveraging. `place`: its place in the ranking. */
 export interface ReadLiquidationLegsTable {
   step_id: string
   place: number

@@ -58,7 +58,10 @@ export interface PlacesTable {
   shard: string
   projection: string
   epoch: number
-  /** Of the definition that projected the rows. An indexer with a higher version empties the tables and fills them again. */
+  /**
+   * Version of the definition that projected the rows. An indexer with a higher version empties the tables and fills
+   * them again.
+   */
   version: number
   /** The last journal row that is projected. */
   seq: number
@@ -104,12 +107,12 @@ export interface ReadOrdersTable extends OrderFlagColumns {
   filled_value: Generated<bigint>
   settling: Generated<number>
   fee: Generated<bigint>
-  /** What the account withholds for the order; `held` of it for its settling steps. */
+  /** Wei reserved for the order; `held` covers its settling steps. */
   reserved: bigint
   held: bigint
   /**
-   * Steps in the book that its reservation covers as opening; 0 for a reduce-only order and once it has left the book. Postgres computes
-   * the others as `uncovered`, which has an index: they execute only if the account's position allows it.
+   * Steps in the book that the reservation covers as opening; 0 for reduce-only orders. The remaining steps, the
+   * indexed column `uncovered`, execute only if the position allows it.
    */
   openable: number
   accepted_at: number
@@ -118,10 +121,10 @@ export interface ReadOrdersTable extends OrderFlagColumns {
    * batch, and while the order waits again because that batch was voided.
    */
   protection_price: number | null
-  /** What triggered the order; null until then, and for orders without a trigger. */
+  /** Evidence of the order's trigger; null until then, and for orders without a trigger. */
   triggered: TriggerEvidence | null
   updated_at: number
-  /** Of its first event, CREATED: see ReadOrderEventsTable. */
+  /** Number of the order's first event, CREATED: see ReadOrderEventsTable. */
   arrival: number
   /** An order of a liquidation, without a signature. */
   forced: Generated<boolean>
@@ -152,7 +155,7 @@ export interface ReadPositionStatesTable {
   market_id: number
   /** Per account and market. */
   number: number
-  /** Of the event's transaction, log and account. */
+  /** Id from the event's transaction, log and account. */
   event: string
   side: Side
   /** Signed; 0 once it is closed. */
@@ -189,7 +192,10 @@ export interface ReadFillsTable {
   price: number
   steps: number
   taker_steps: number
-  /** Of its order, in the batch that matched it; null for limit orders, and for a fill that only the chain has. */
+  /**
+   * Protection price of the order in the batch that matched it; null for limit orders, and for fills known only from
+   * the chain.
+   */
   protection_price: number | null
   fee: bigint | null
   realized_pnl: bigint | null
@@ -208,7 +214,7 @@ export interface ReadFillsTable {
   failed_at: number | null
   failure: string | null
   updated_at: number
-  /** Of a forced order. */
+  /** True if the order was forced. */
   forced: Generated<boolean>
   /** The label of its order. */
   builder: Generated<string | null>
@@ -304,7 +310,7 @@ export interface ReadFundingIndexesTable extends MinedColumns {
   market_id: number
   number: number
   funding_index: bigint
-  /** Of the update before; 0 before the first. */
+  /** Index at the previous update; 0 before the first. */
   previous_index: bigint
   action_id: number
 }
@@ -319,11 +325,11 @@ export interface ReadFundingPositionsTable {
 }
 
 /**
- * A stretch of time, from one change of an account's position to the next, in which it had a size and funding moved. The updates after
- * `from_number` up to `to_number` paid it; the change at its end paid the rest, `payment`, which may be 0.
+ * Time between two changes of a position with a size while funding moved. Updates after `from_number` to `to_number`
+ * paid it; `payment` is the rest at its end, and may be 0.
  */
 export interface ReadFundingSpansTable extends MinedColumns {
-  /** Of the payment at its end. */
+  /** Id of the payment at the span's end. */
   id: string
   user_id: number
   market_id: number
@@ -344,7 +350,7 @@ export interface ReadOpenInterestTable {
 
 /** All transactions of accounts: a view over the tables of the projection `transactions`. Its `id` is unique. */
 export interface ReadAccountTransactionsTable extends ReadLedgerTransactionsTable {
-  /** What the position's margin received; null if the transaction is no funding payment. */
+  /** Funding that the position's margin received; null for other transactions. */
   funding_payment_delta: bigint | null
 }
 

@@ -2,9 +2,8 @@
 import type { RelayFailure, RelayKind, RelayStatus } from '../domain/relays/operation.ts'
 
 /**
- * Signed forward requests: accepted by the api, sent by the keeper, ended by the indexer when the chain has executed the nonce, or by the
- * keeper if it cannot be executed any more. `operation_id` is the EIP-712 digest of the request.
- * Written by: engine.
+ * Signed forward requests: accepted by the API, sent by the keeper, ended by the indexer or the keeper. `operation_id`:
+ * EIP-712 digest. Written by: engine.
  */
 export interface RelayOperationsTable {
   operation_id: string
@@ -12,7 +11,7 @@ export interface RelayOperationsTable {
   kind: RelayKind
   /** Null for `invalidate_margin_nonces`. */
   session_key: string | null
-  /** Of `invalidate_margin_nonces`, with the new minimum; else null. */
+  /** Market and new minimum of `invalidate_margin_nonces`; null for other kinds. */
   market_id: number | null
   minimum: bigint | null
   /** The signer of the forward request. */
@@ -30,7 +29,7 @@ export interface RelayOperationsTable {
   /** The relayer's key and nonce that the request was signed with; null before. */
   relayer: string | null
   relayer_nonce: number | null
-  /** Of the first transaction that was signed for it; once it is confirmed, of the transaction that executed it. */
+  /** Hash of the first signed transaction; once confirmed, of the transaction that executed the operation. */
   tx_hash: string | null
   /** In which the chain executed the nonce; null before. */
   block: number | null
@@ -42,7 +41,7 @@ export interface RelayOperationsTable {
 export interface ForwarderNoncesTable {
   signer: string
   next_nonce: number
-  /** Of the last execution. */
+  /** Block of the last execution. */
   block: number
 }
 
@@ -51,7 +50,7 @@ export interface MarginNonceFloorsTable {
   market_id: number
   account: string
   minimum: bigint
-  /** Of the last change. */
+  /** Block of the last change. */
   block: number
 }
 

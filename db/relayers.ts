@@ -1,6 +1,6 @@
 /**
- * The tables `relayers` and `relayer_transactions`: nonces, and every transaction ever signed. A nonce is assigned before its transaction
- * is signed, by the engine. If nothing is stored with it, the relayer lane fills it (`keeper/relayer/nonces.ts`), so no nonce is lost or used twice.
+ * Nonces and every transaction ever signed. The engine assigns a nonce before signing; if no transaction follows, the
+ * relayer lane fills it (`keeper/relayer/nonces.ts`).
  */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Address } from '../domain/units.ts'
@@ -51,7 +51,7 @@ export class KeyTaken extends Error {
   }
 }
 
-/** The key is the lane's present one from now on. Its lane and its nonces are the engine's. */
+/** Records the key as the lane's present key. The engine writes its lane and nonces. */
 export async function noteRegistered(db: Db, { relayer, chainId }: RelayerKey): Promise<void> {
   await db
     .updateTable('relayers')
@@ -178,7 +178,7 @@ export async function recordReceipt(
   `.execute(db)
 }
 
-/** A transaction that is not stored has used the nonce: none of the open ones with it can be mined. */
+/** A transaction that is not stored has used the nonce, so no open transaction with this nonce can be mined. */
 export async function replaceTransactions(
   db: Db,
   { relayer, chainId }: RelayerKey,

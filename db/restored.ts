@@ -9,14 +9,15 @@ const EPOCHS_BEGAN_S = Date.UTC(2020, 0, 1) / 1000
 const isoOf = (at: number): string => new Date(at).toISOString()
 
 /**
- * Begins a new incarnation, so that no process continues with memories of the lost history, and new epochs, so that bookmarks of lost writes are stale. Both
- * depend on the time: after a second restore, to a point before the first one, they would otherwise be those of a lost history. `restoredTo`: the
- * point that the announcement states. Returns the incarnation.
+ * Starts a new incarnation, against memories of the lost history, and new epochs, against its bookmarks. `restoredTo`:
+ * the announced point. Returns the incarnation.
  */
 export async function beginIncarnation(
   db: Db,
   { restoredTo, now }: { readonly restoredTo: number; readonly now: number },
 ): Promise<number> {
+  // Depends on the time: after a second restore to an earlier point, the next numbers would repeat those of a lost
+  // history.
   const seconds = Math.floor(now / 1000)
   return db.transaction().execute(async (tx) => {
     const { incarnation } = await tx

@@ -1,7 +1,6 @@
 /**
- * Runs several prepared statements in one round trip, on a connection of a pool. The statements have one Sync together:
- * the server answers all of them in one write, and after a failed one it executes none of those behind it. Rows are described once per
- * connection, when their statement is prepared.
+ * Runs several prepared statements in one round trip with one Sync: the server answers in one write, and executes
+ * nothing after a failed statement. Rows are described once.
  */
 import pg from 'pg'
 
@@ -73,7 +72,7 @@ class RoundTrip extends pg.Query {
   #current: Row[] = []
   #columns: Columns | undefined
   #known: Map<string, Columns> = new Map()
-  /** Of a value that cannot be parsed. */
+  /** Error of a value that cannot be parsed. */
   #unreadable: Error | null = null
 
   constructor(

@@ -120,24 +120,18 @@ export interface OrdersTable extends OrderFlagColumns {
   held: Generated<bigint>
   partial_slot: number | null
   accepted_at: number
-  /** What triggered the order; null until then, and for orders without a trigger. */
+  /** Evidence of the order's trigger; null until then, and for orders without a trigger. */
   triggered: Generated<TriggerEvidence | null>
   ended_at: number | null
-  /** Of a liquidation: reduce-only, inserted by the keeper. */
+  /** True for a liquidation's order: reduce-only, inserted by the keeper. */
   forced: Generated<boolean>
   /** The trader's label, which no signature covers. Unique among the account's live orders when the order was accepted. */
   client_order_id: Generated<string | null>
 }
 
 /**
- * Sums over an account's live orders in a market, so that a placement does not read them all. `plain_*` count the steps in the book of
- * orders that are not reduce-only.
- * Written by: no process. The triggers on `orders` maintain it with the rights of the owner.
- */
-/**
- * Dates on which a trading calendar differs from its rules; without hours it is closed all day. Hours are minutes after midnight, New York
- * time.
- * Written by: no process. The owner edits it with `npm run cb -- ops calendar`.
+ * Exceptions of a trading calendar; without hours, closed all day. Hours: minutes after midnight, New York. Written by:
+ * no process; `npm run cb -- ops calendar`.
  */
 export interface CalendarExceptionsTable {
   calendar: CalendarName
@@ -212,9 +206,8 @@ export interface BatchInputsTable {
 export type ActionStatus = 'QUEUED' | 'SIGNED' | 'SUBMITTED' | 'MINED' | 'REVERTED' | 'VOIDED'
 
 /**
- * The market's queue of operator actions. `action_id`, relayer and nonce are reserved before the action is signed; a QUEUED action that
- * has them is signed with the same ones.
- * Written by: engine. A block writes MINED, and its rollback SUBMITTED.
+ * The market's queue of operator actions. A QUEUED action keeps its reserved `action_id`, relayer and nonce.
+ * Written by: engine; blocks write MINED, rollbacks SUBMITTED.
  */
 export interface ActionsTable {
   market_id: number
@@ -299,7 +292,7 @@ export interface SessionKeysTable {
   registered_at: number
   expires_at: number
   revoked_at: number | null
-  /** Of its last change. */
+  /** Block of the last change. */
   block: number
 }
 

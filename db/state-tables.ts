@@ -1,6 +1,6 @@
 /**
- * Statements that write any number of rows of one table, which are one parameter as JSON: the text depends on the table alone, so that it is prepared once
- * per connection, and a group of rows takes as many statements as a single row.
+ * Statements that write any number of a table's rows from one JSON parameter, so that each is prepared once per
+ * connection and a group takes as many statements as a row.
  */
 import { toJson } from './json.ts'
 import type { Statement } from './round-trip.ts'

@@ -1,7 +1,6 @@
 /**
- * Saves two round trips of each transaction: `begin` is sent with the first statement, and `commit` with the last one, if that is marked.
- * Its locks are then held for no further round trip. For transactions that write with one statement only: after a refused `begin`, which
- * rejects the commit, the statements sent with it have run by themselves.
+ * Saves two round trips per transaction: `begin` is sent with the first statement, `commit` with the last, if marked.
+ * Only for transactions with one writing statement.
  */
 import type pg from 'pg'
 import { PreparingClient } from './prepared.ts'
@@ -31,7 +30,7 @@ function inOneWrite<Result>(client: pg.ClientBase, send: () => Result): Result {
   }
 }
 
-/** What is sent from now on leaves with what the current promise jobs send after it. */
+/** Collects writes until the current promise jobs have run, so that they leave in one packet. */
 function untilNextTick(client: pg.ClientBase): void {
   const stream = streamOf(client)
   stream?.cork?.()
@@ -52,7 +51,10 @@ export class TransactionClient extends PreparingClient {
     return super.send(args)
   }
 
-  /** A refusal rejects the commit. */
+  /**
+   * A refusal rejects the commit. Statements sent with a refused `begin` have run on their own, so a transaction may
+   * have only one writing statement.
+   */
   #begin(args: readonly unknown[]): Promise<pg.QueryResult> {
     untilNextTick(this)
     const begun = super.send(args)

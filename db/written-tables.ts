@@ -1,6 +1,6 @@
 /**
- * The tables that follow the state of the engine, with the columns that it writes. Columns that are not named belong to other writers. Each of them is
- * inserted before the tables that refer to it, in the order of this file.
+ * Tables and columns that the engine writes; unnamed columns belong to other writers. In this order, each table is
+ * inserted before tables that refer to it.
  */
 
 import { toJson } from './json.ts'

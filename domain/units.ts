@@ -1,14 +1,12 @@
 /**
- * Units of the exchange, and arithmetic with explicit rounding.
- * Amounts are bigint scaled by 1e18 and branded by kind, so that mixing two kinds does not compile. Ticks and
- * steps are counts: safe integers in a `number`, because the auction compares and adds millions of them. The
- * name of every division states its rounding: `Down` and `Floor` yield the smaller result, `Up` and `Ceil`
- * the larger result.
+ * Units of the exchange, and arithmetic with explicit rounding: `Down` and `Floor` yield the smaller result, `Up` and
+ * `Ceil` the larger result. Branded types reject mixed units.
  */
 import { invariant } from './invariant.ts'
 
 declare const kind: unique symbol
 type Amount<Kind extends string> = bigint & { readonly [kind]: Kind }
+/** Safe integers in a `number`, because the auction compares and adds millions of them. */
 type Count<Kind extends string> = number & { readonly [kind]: Kind }
 type Text<Kind extends string> = `0x${string}` & { readonly [kind]: Kind }
 

@@ -8,7 +8,7 @@ interface Artifact extends Omit<Compiled, 'immutables'> {
   readonly buildInfoId?: string
 }
 
-/** A node of the compiler's syntax tree. */
+/** A syntax tree node of the Solidity compiler. */
 interface Node {
   readonly id: number
   readonly nodeType: string
@@ -17,13 +17,13 @@ interface Node {
   readonly nodes?: readonly Node[]
 }
 
-/** By the number under which the compiler refers to an immutable: the contract that declares it, and its name. */
+/** Contract and name of each immutable, by the compiler's AST id. */
 type Names = ReadonlyMap<string, string>
 
-/** The key under which the compiler refers to a library's own address (call protection). */
+/** Key of a library's own address among the compiler's immutables (call protection). */
 const LIBRARY_ADDRESS = 'library_deploy_address'
 
-/** Reads contracts of the build by name. The syntax trees of a build are read once. */
+/** Reads compiled contracts by name. The syntax trees of a build are read once. */
 export function compiledFrom(artifacts: ArtifactManager): (name: string) => Promise<Compiled> {
   const builds = new Map<string, Promise<Names>>()
   const namesOf = (id: string): Promise<Names> => {

@@ -1,6 +1,6 @@
 /**
- * Checks one contract of a deployment: its code, its immutables, and the transaction that created it. A constructor can write any
- * storage without an event, so equal code proves nothing about storage that other creation code has written.
+ * Checks a deployed contract: code, immutables, and creating transaction. Equal code alone proves nothing about
+ * storage, which a constructor can write without an event.
  */
 import { AbiCoder, Interface, type ParamType, type Provider, type Result } from 'ethers'
 import { type Compiled, codeAt, creationCode, type Libraries } from './code.ts'

@@ -64,7 +64,7 @@ export async function checkDeployment(input: CheckInput): Promise<readonly Findi
   try {
     return [...findings, ...(await checkState(input, code, head))]
   } catch (error) {
-    // Other code may answer a getter with anything.
+    // A getter of unknown code can return anything, so a failed code check explains the error.
     if (findings.every(({ ok }) => ok)) throw error
     return [...findings, finding('state of the contracts', 'readable', (error as Error).message)]
   }
@@ -76,7 +76,7 @@ async function checkState(input: CheckInput, { creations }: CodeInput, head: Blo
   return [...findings, ...(await checkReplayed(input, creations, head))]
 }
 
-/** What is checked by the events since the deployment. They are complete only if they start at its first block. */
+/** Checks that replay the events since deployment, which are complete only from the deployment's first block. */
 async function checkReplayed(input: CheckInput, creations: Creations, head: Block): Promise<Finding[]> {
   const from = firstBlockOf(creations)
   if (from === null) return [finding('history: first block of the deployment', 'known', 'unknown')]
@@ -91,7 +91,7 @@ async function checkReplayed(input: CheckInput, creations: Creations, head: Bloc
 
 // ---------------------------------------------------------------------- code
 
-/** Before the hand-over, markets need no description. */
+/** Before the hand-over, markets may lack a description. */
 async function checkMarketCode({ deployment, markets }: CheckInput, code: CodeInput): Promise<Finding[]> {
   const files = new Map<number, MarketFile>(markets.map((file) => [file.spec.marketId, file]))
   const findings: Finding[] = []
@@ -198,7 +198,7 @@ function hashOf(creations: Creations, deployment: Deployment): string {
   return typeof creation === 'string' ? creation : creation.hash
 }
 
-/** Nothing may stand in the history that the description does not mention, and the history must be complete. */
+/** The history must be complete and contain only changes that the description lists. */
 async function checkHistory(
   input: CheckInput,
   { standing, first }: History,
@@ -242,7 +242,7 @@ export async function differenceOf(
   return wrong === undefined ? null : `${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`
 }
 
-/** The terms of a market as its getters return them. Only the code at its address proves that they are true. */
+/** Terms that the market's getters return. They are trustworthy only if the code check passed. */
 async function checkTerms(
   { provider, deployment }: Pick<CheckInput, 'provider' | 'deployment'>,
   { spec, reports }: MarketFile,
@@ -306,7 +306,7 @@ async function checkMarket(input: CheckInput, file: MarketFile, history: History
   ]
 }
 
-/** The grid has the listed expiry and window. The parameters role can extend both, and the market can have ended. */
+/** Expiry and window are as listed. The parameters role can extend both, and the market may have ended. */
 async function checkEnding(
   trader: IsolatedTrader,
   name: string,

@@ -1,7 +1,6 @@
 /**
- * The transactions that created the contracts of a deployment. A node has no method that finds them, so Ignition's journal names
- * them. The journal belongs to the deployer and is only a hint: the receipt on the chain proves the address. The signed transaction
- * proves its sender, its nonce and its input, so the node must be believed only that it was mined.
+ * Finds the transactions that created the contracts of a deployment, by Ignition's journal, because no node method
+ * finds them.
  */
 import { getCreateAddress, type Provider, Transaction, type TransactionResponse } from 'ethers'
 import { text } from './finding.ts'
@@ -37,6 +36,10 @@ export async function creationsOf(
   return creations
 }
 
+/**
+ * The journal is only a hint: the receipt proves the address, and the signed transaction its sender, nonce and input.
+ * The node must be trusted only that it was mined.
+ */
 async function creationOf(provider: Provider, address: string, hash: string): Promise<Creation | string> {
   try {
     const receipt = await provider.getTransactionReceipt(hash)

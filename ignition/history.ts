@@ -1,4 +1,4 @@
-/** What stands of an exchange's access rules, announcements and operators, rebuilt from every event since its deployment. */
+/** Current access rules, announcements and operators of an exchange, rebuilt from all events since its deployment. */
 import type { Interface, Provider, Result } from 'ethers'
 import { AccountManager__factory } from '../typechain-types/factories/AccountManager__factory.ts'
 import { Backstop__factory } from '../typechain-types/factories/Backstop__factory.ts'
@@ -18,7 +18,7 @@ export interface Standing {
 }
 
 interface Effect {
-  /** What the event is about: it replaces the earlier event about the same subject. */
+  /** Subject of the event. The event replaces the earlier event with the same subject. */
   readonly sets?: string
   readonly ends?: string
 }

@@ -10,8 +10,8 @@ export interface LogFilter {
 const RANGE = 10_000
 
 /**
- * All logs of the blocks from `from` to `to`. Nodes limit the blocks or the logs of a query, and each reports it in its own words, so
- * a failed query is repeated, and all later ones are made, with half the range. Throws the node's error if a single block fails.
+ * All logs of the blocks from `from` to `to`. Nodes limit queries with errors of their own, so a failed query halves
+ * the range. Throws the node's error if a single block fails.
  */
 export async function logsOf(
   provider: Pick<Provider, 'getLogs'>,

@@ -1,4 +1,4 @@
-/** The calls that are missing until a market is live, and their callers, computed from the state of the chain. */
+/** Computes from the chain's state which calls are missing until a market is live, and their callers. */
 import { type Provider, ZeroAddress } from 'ethers'
 import { FUNCTIONS, type Granted, ROLES, type Role } from '../stack/access.ts'
 import { feedsOf } from '../stack/deploy.ts'

@@ -11,8 +11,8 @@ export const marketModuleId = (marketId: number): string => `Market${marketId}`
 export type Reach = 'code' | 'announced'
 
 /**
- * Configuring and announcing require the deployer's roles of the set-up. `missingCalls` lists the calls that remain. Operators are
- * proposed here and accept with their own keys; the bank lists no market without an operator.
+ * Configures and announces with the deployer's roles; `missingCalls` lists the remaining calls. Operators accept with
+ * their own keys before the bank lists the market.
  */
 export const marketModule = (deployment: Deployment, file: MarketFile, reach: Reach) =>
   buildModule(marketModuleId(file.spec.marketId), (m) => {

@@ -26,7 +26,7 @@ export interface LoopOptions {
 /** Under overload, runs must not become more frequent because they are urgent. */
 const URGENT_REST_RATIO = 3
 
-/** What ends a pause: nothing, a wake-up that does not wait for the rest between runs, or any wake-up. */
+/** Wake-ups that end a pause: none, only urgent ones (which skip the rest between runs), or any. */
 type WokenBy = 'none' | 'urgent' | 'any'
 
 export class Loop {

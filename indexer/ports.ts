@@ -1,4 +1,4 @@
-/** What the indexer needs from the outside. */
+/** External ports of the indexer. */
 import type { Position } from '../domain/positions/position.ts'
 import type { Address } from '../domain/units.ts'
 

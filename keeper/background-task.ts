@@ -1,4 +1,4 @@
-/** Work beside the loop of a job, which must not wait for it. */
+/** Runs slow work beside a job's loop, so that the loop does not wait. */
 import { type Clock, elapsed } from '../service/clock.ts'
 import type { Logger } from '../service/logger.ts'
 
@@ -7,7 +7,7 @@ export interface BackgroundPorts {
   readonly logger: Logger
 }
 
-/** One run at a time. A run that fails is logged, and the next one starts when it is due. */
+/** At most one run at a time. A failed run is logged, and the next starts when it is due. */
 export class BackgroundTask {
   readonly #ports: BackgroundPorts
   readonly #failure: string
@@ -15,14 +15,14 @@ export class BackgroundTask {
   #startedAt = Number.NEGATIVE_INFINITY
   #running: Promise<void> | null = null
 
-  /** `failure`: the message of a run that failed. */
+  /** `failure`: log message for a failed run. */
   constructor(ports: BackgroundPorts, failure: string, details: object) {
     this.#ports = ports
     this.#failure = failure
     this.#details = details
   }
 
-  /** Does nothing while a run goes on, or if the last one started less than `intervalMs` ago. */
+  /** Does nothing during a run, or within `intervalMs` of the last start. */
   poll(intervalMs: number, work: () => Promise<void>): void {
     const { clock, logger } = this.#ports
     if (this.#running !== null || elapsed(clock, this.#startedAt) < intervalMs) return
@@ -34,12 +34,12 @@ export class BackgroundTask {
       })
   }
 
-  /** The next run is due at once. */
+  /** Makes the next run due immediately. */
   makeDue(): void {
     this.#startedAt = Number.NEGATIVE_INFINITY
   }
 
-  /** Resolves when the running one has ended. */
+  /** Resolves when the current run has ended. */
   async settled(): Promise<void> {
     await this.#running
   }

@@ -42,7 +42,7 @@ export interface PricePorts {
   readonly informer: Pick<ReportInformer, 'poll' | 'settled'> | null
 }
 
-/** What a version of the configuration becomes. */
+/** Components built from one version of the configuration. */
 interface PriceSetup {
   readonly feeds: readonly FeedSetup[]
   readonly quorum: Quorum

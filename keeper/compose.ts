@@ -98,8 +98,8 @@ interface KeeperParts {
 }
 
 /**
- * Signing, sending and mining a batch takes as much processor time as clearing it. On a machine that runs everything, it begins once the fills
- * have reached traders, who wait for them; the chain's answer takes longer anyway.
+ * Settling a batch takes as much processor time as clearing it. The delay lets fills reach traders first when one
+ * machine runs everything; the chain's answer takes longer anyway.
  */
 const SETTLEMENT_DELAY_MS = 60
 

@@ -1,4 +1,4 @@
-/** The environment of the keeper, read and checked once. */
+/** Reads and checks the keeper's environment once, at the start. */
 import { isTestChain } from '../domain/test-chains.ts'
 import type { Address } from '../domain/units.ts'
 import { type Env, environment, type ProcessConfig, rejectVariable } from '../service/environment.ts'
@@ -10,16 +10,16 @@ import { type EngineAccess, engineAccess } from './engine/link/access.ts'
 import { oracleKeysOf, type RelayerKeys, relayerKeysOf } from './key-config.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
 
-/** Where prices come from, and what signs them. */
+/** Sources and signers of prices. */
 export interface PricesConfig {
-  /** The text of the file now; the publisher applies a changed file without a restart. */
+  /** Current text of the file. The publisher applies changes without a restart. */
   readonly read: () => string
-  /** Throws a ConfigError. */
+  /** Parses the file. Throws a ConfigError. */
   readonly parse: (text: string) => PriceFile
   readonly load: () => PriceFile
   /** Keys of the signers in this process, by name. */
   readonly keys: ReadonlyMap<string, KeySource>
-  /** Shared with the signers in other processes; null if there are none. */
+  /** Secret shared with signer processes; null if there are none. */
   readonly secret: string | null
 }
 
@@ -30,22 +30,21 @@ export interface Config extends ProcessConfig {
   readonly rpcUrl: string
   readonly chainId: number
   /**
-   * Keys of each relayer lane, the present one first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending` and `relay`. With
-   * `RELAYER_KEYS_FILE` each call reads the file, so that a key can be added while the keeper runs; throws a ConfigError if the file has
-   * become invalid.
+   * Keys by relayer lane, the present key first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending`, `relay`.
+   * With `RELAYER_KEYS_FILE` each call reads the file and may throw a ConfigError.
    */
   readonly relayerKeys: RelayerKeys
   readonly collateralToken: string
-  /** Where the lane `relay` sends owners' requests; null: this keeper relays none. */
+  /** Forwarder to which the lane `relay` sends owners' requests; null: this keeper does not relay. */
   readonly forwarder: Address | null
   readonly faucet: { readonly collateral: bigint; readonly gas: bigint }
   readonly leaseMs: number
   readonly sweepMs: number
   /** Interval of receipt polling, for nodes that do not respond with the receipt. */
   readonly pollMs: number
-  /** Interval at which new markets and new relayer keys are looked for. */
+  /** Interval of the search for new markets and new relayer keys. */
   readonly marketPollMs: number
-  /** A relayer lane that makes no progress for so long fails the readiness check `lanes`. */
+  /** Time without progress after which a relayer lane fails the readiness check `lanes`. */
   readonly laneStallMs: number
   readonly maxInFlight: number
   readonly confirmations: number
@@ -60,13 +59,13 @@ export interface Config extends ProcessConfig {
   readonly sendTimeoutMs: number
   /** Null: this keeper publishes no prices. */
   readonly prices: PricesConfig | null
-  /** How long the inputs of a batch are kept: its proof is made from them. */
+  /** Days for which batch inputs, from which proofs are made, are kept. */
   readonly proofDays: number
-  /** The engine, which takes the markets' turns and decides what workers write. */
+  /** The engine, which decides market turns and writes of workers. */
   readonly engine: EngineAccess<'worker' | 'publisher'>
-  /** Password of the page that shows the queue of lanes; null: there is no page. */
+  /** Password of the page that shows the lane queue; null: no page. */
   readonly queuePagePassword: string | null
-  /** Below this balance of a relayer an error is logged, wei. */
+  /** Balance of a relayer in wei below which an error is logged. */
   readonly lowBalance: bigint
 }
 
@@ -108,7 +107,7 @@ function checkSigners(
 
 const LEAST_PASSWORD = 16
 
-/** An error never repeats the password. */
+/** The error does not repeat the password. */
 function queuePagePasswordOf(env: Env): string | null {
   const { optional } = environment(env, 'keeper')
   const file = optional('QUEUE_PAGE_PASSWORD_FILE')
@@ -124,7 +123,7 @@ function queuePagePasswordOf(env: Env): string | null {
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n
 
-/** A drain waits for the receipts of what is in flight, each at most `SEND_TIMEOUT_MS`. */
+/** A drain waits for receipts in flight, each for at most `SEND_TIMEOUT_MS`. */
 function checkDrain(drainMs: number, sendTimeoutMs: number): void {
   if (drainMs <= sendTimeoutMs)
     rejectVariable(
@@ -133,7 +132,7 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
     )
 }
 
-/** Elsewhere its gas would be paid out of real funds. */
+/** On other chains the faucet would pay gas from real funds. */
 function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void {
   if (keys.has('faucet') && !isTestChain(chainId))
     rejectVariable(
@@ -142,7 +141,7 @@ function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void 
     )
 }
 
-/** The keys of the keeper, and what signs prices. */
+/** Relayer keys and price signers. */
 function keySettingsOf(env: Env, chainId: () => number): Pick<Config, 'relayerKeys' | 'prices'> {
   const reader = keyReader(env, 'keeper')
   const [, relayerKeys, prices] = readAll(
@@ -157,7 +156,10 @@ function keySettingsOf(env: Env, chainId: () => number): Pick<Config, 'relayerKe
   return { relayerKeys, prices }
 }
 
-/** Reads the environment. Throws a ConfigError with a line for each wrong key setting, which names the variable, and for the first other one. */
+/**
+ * Reads the environment. Throws a ConfigError that names every wrong key setting, and the first wrong setting of any
+ * other kind.
+ */
 export function readConfig(env: Env): Config {
   const chainId = () => environment(env, 'keeper').count('CHAIN_ID')
   const [others, keys] = readAll(

@@ -4,7 +4,7 @@ import { type Env, environment, rejectVariable } from '../service/environment.ts
 import { jsonOf, KEY_FORMS, type KeyReader, readAll, textOfFile } from '../service/keys/key-settings.ts'
 import type { KeySource } from '../service/keys/key-source.ts'
 
-/** Keys by lane, the present one first. */
+/** Keys by lane, the present key first. */
 export type RelayerKeys = () => ReadonlyMap<string, readonly KeySource[]>
 
 interface KeyNames {
@@ -12,7 +12,7 @@ interface KeyNames {
   readonly pattern: RegExp
   readonly valid: string
   readonly example: string
-  /** Whether a name may have a list of keys, the present one first. */
+  /** Whether a name may have a list of keys, the present key first. */
   readonly hasFormer: boolean
 }
 

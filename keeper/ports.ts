@@ -1,4 +1,4 @@
-/** Ports that several jobs use: the chain, metrics, the queue of lanes. The ports of one job are in its folder. */
+/** Ports shared by several jobs: chain, metrics and lane queue. The ports of one job are in its folder. */
 
 import type { SignableAction } from '../domain/actions/action-rules.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
@@ -23,11 +23,13 @@ export interface Metrics {
   freezePending(marketId: MarketId, isPending: boolean): void
   /** A closed market has no final report. */
   finalReportMissing(marketId: MarketId, isMissing: boolean): void
-  /** How far the system's clock is ahead of the database's. */
+  /** Time by which the system's clock is ahead of the database's clock. */
   clockSkew(seconds: number): void
 }
 
-/** Jobs of relayer lanes. They may be lost, doubled, late or reordered: the work is in Postgres, and a sweep finds it. */
+/**
+ * Jobs of relayer lanes. Jobs may be lost, repeated, late or reordered: the work is in Postgres, and a sweep finds it.
+ */
 export interface LaneQueue {
   /** Adds a job of the lane unless one waits. Returns at once, whether or not the queue can be reached. */
   add(lane: string): void
@@ -35,8 +37,8 @@ export interface LaneQueue {
 }
 
 /**
- * `idle`: the lane's work is done. `followed`: another job of this process follows the lane. `elsewhere`: this process does not own the
- * lane's lease, or not any more. `lost`: the queue has lost the job.
+ * `idle`: the lane's work is done. `followed`: a later job of this process takes over. `elsewhere`: this process does
+ * not hold the lane's lease. `lost`: the queue has lost the job.
  */
 export type JobEnd = 'idle' | 'followed' | 'elsewhere' | 'lost'
 
@@ -81,12 +83,12 @@ export interface Head {
   readonly baseFee: bigint
 }
 
-/** Signs with a relayer's key. The key stays in its source; it may be in another process, so no transaction of the database waits. */
+/** Signs with a relayer's key, perhaps in another process. No database transaction may wait for it. */
 export interface Signer {
   readonly address: Address
-  /** Where the key is, for logs. Contains no secret. */
+  /** The key's location, for logs. Contains no secret. */
   readonly place: string
-  /** Resolves when the key can sign; rejects with the reason that it cannot. */
+  /** Resolves when the key can sign; rejects with the reason if it cannot. */
   ready(): Promise<void>
   sign(call: Call, nonce: number, fee: Fee): Promise<SignedTransaction>
   /** The same transaction with another fee. */
@@ -94,21 +96,21 @@ export interface Signer {
   feeOf(raw: `0x${string}`): Fee
 }
 
-/** Whether a market's operator is alive, by its contract. */
+/** Liveness of a market's operator, from the market's contract. */
 export interface Liveness {
-  /** Of the last action or heartbeat. */
+  /** Time of the last action or heartbeat. */
   readonly aliveAt: Millis
-  /** A freeze request is in force: neither an action nor a heartbeat is later. */
+  /** True if no action or heartbeat followed the last freeze request. */
   readonly isRequested: boolean
   readonly requestedAt: Millis
   readonly isEnded: boolean
 }
 
-/** The wind-down of a market, by its contract. */
+/** Wind-down of a market, from its contract. */
 export interface WindDownState {
-  /** 0: the market has not ended. */
+  /** 0 while the market has not ended. */
   readonly endedAt: Millis
-  /** Insolvent accounts can be reported until then; claims are possible after it. */
+  /** Insolvent accounts can be reported up to this time; claims are possible afterwards. */
   readonly windowEnd: Millis
 }
 
@@ -117,23 +119,29 @@ export interface Chain {
   head(): Promise<Head>
   send(raw: `0x${string}`): Promise<SendResult>
   receipt(hash: string): Promise<Receipt | null>
-  /** Number of mined transactions of the address, which is its next nonce: at the head, or at the end of `block`. */
+  /** Mined transactions of the address, which is its next nonce, at the head or after `block`. */
   transactionCount(address: Address, block?: number): Promise<number>
   balance(address: Address): Promise<bigint>
-  /** The culprit that a reverted transaction's custom error names, found where it reverted, or else on the state after its block. */
+  /**
+   * Culprit in a reverted transaction's custom error, traced where it reverted, or otherwise simulated on the state
+   * after its block.
+   */
   findCulprit(raw: `0x${string}`, block: number): Promise<Culprit>
-  /** The error with which the call would revert at the head; null if it would succeed. */
+  /** Error with which the call would revert at the head; null if it would succeed. */
   dryRun(call: Call, from: Address): Promise<string | null>
   /** The number of the market's last action at the head. */
   lastActionId(trader: Address): Promise<number>
   liveness(trader: Address): Promise<Liveness>
-  /** The markets among these whose freeze was requested in the blocks from one to another, both included. */
+  /** Markets among `traders` with a freeze request in the blocks `from` to `to`, inclusive. */
   freezeRequests(traders: readonly Address[], from: number, to: number): Promise<ReadonlySet<Address>>
   /** The wind-down of the market at the head. */
   windDown(trader: Address): Promise<WindDownState>
   /** Whether the market's bank is paused at the head. */
   isBankPaused(trader: Address): Promise<boolean>
-  /** The signers of a feed whose signatures the oracle accepts for observations at that time, and how many a report has. */
+  /**
+   * Signers whose signatures the oracle accepts for a feed's observations at that time, and the number of signatures
+   * per report.
+   */
   feedSigners(
     oracle: Address,
     feedId: FeedId,
@@ -143,7 +151,7 @@ export interface Chain {
   reportRules(trader: Address): Promise<ReportLimits>
 }
 
-/** A request that the forwarder executes for its owner; its value is 0. The forwarder itself has the nonce. */
+/** A request that the forwarder executes for its owner. Its value is 0, and its nonce is the forwarder's own. */
 export interface SignedForwardRequest {
   readonly owner: string
   readonly target: string
@@ -180,19 +188,22 @@ export interface Calls {
   noop(self: Address): Call
 }
 
-/** One source of a feed. It polls, reads or computes by itself: asking for its latest reading never waits. */
+/**
+ * One source of a feed. It polls, reads or computes independently, so that its latest reading is available without
+ * waiting.
+ */
 export interface PriceSource extends SourceBounds {
   readonly name: string
-  /** The latest reading or the present fault. `last`: the feed's latest report. */
+  /** Latest reading or current fault. `last`: the feed's latest report. */
   answer(now: Millis, last: Reading | null): Omit<SourceAnswer, 'source'>
   /** Ends its polling. */
   stop(): void
 }
 
-/** A signer of price reports with a key of its own, in this process or in another one. */
+/** A signer of price reports with its own key, in this process or another. */
 export interface ReportSigner {
   readonly name: string
   readonly address: Address
-  /** The answers in the order of the requests. Rejects if the signer does not answer in time, or not in form. */
+  /** Answers in the order of the requests. Rejects if the signer answers late or in an invalid form. */
   sign(requests: readonly SigningRequest[], deadlineMs: number): Promise<readonly SigningAnswer[]>
 }

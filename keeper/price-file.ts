@@ -78,7 +78,7 @@ export interface WalkTerms extends CommonTerms {
   readonly probability: boolean
 }
 
-/** What operators have stated with `npm run cb -- ops market final-price`. */
+/** Prices stated by operators with `npm run cb -- ops market final-price`. */
 export interface OperatorTerms extends CommonTerms {
   readonly kind: 'operator'
   readonly pollMs: number

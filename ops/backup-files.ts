@@ -14,7 +14,7 @@ const run = promisify(execFile)
 export interface BaseBackup {
   readonly label: string
   readonly started_at: number
-  /** The backup can be restored to this time and to later ones. */
+  /** Earliest time to which the backup can be restored. */
   readonly completed_at: number
   readonly bytes: number
 }

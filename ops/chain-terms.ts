@@ -11,7 +11,7 @@ export interface ChainState {
   readonly closing: Closing
   readonly disputeWindow: number
   readonly lastActionId: number
-  /** Of the latest block. */
+  /** Time of the latest block. */
   readonly blockTime: Millis
 }
 

@@ -1,4 +1,4 @@
-/** What the commands of `npm run cb -- ops market …` share: their flags, what they run on, and times. */
+/** Shared parts of the commands `npm run cb -- ops market …`: flags, context and times. */
 import { MARKET_MODES } from '../domain/market/parameters.ts'
 import type { Millis } from '../domain/units.ts'
 import { type Arguments, type Flags, required, text, toggle } from '../service/command-line.ts'

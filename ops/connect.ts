@@ -1,4 +1,4 @@
-/** What an operator's command connects to: a running local stack, or the chain, the database and the key named by the environment. */
+/** Connects an operator's command to a running local stack, or to chain, database and key of the environment. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { JsonRpcProvider, type Provider, type Signer, Wallet } from 'ethers'

@@ -1,4 +1,4 @@
-/** The commands of `npm run cb -- ops market …` that end a market. */
+/** Commands of `npm run cb -- ops market …` that end a market. */
 import { readClock } from '../db/clock.ts'
 import { statedPrices, stateFinalPrice } from '../db/market-endings.ts'
 import { minedPosition, openPositions } from '../db/positions.ts'
@@ -27,7 +27,7 @@ import { type Life, lifeOnChain } from './life.ts'
 import { perform, performOpen } from './transaction.ts'
 
 const MAX_TEXT = 200
-/** Positions that a command reads, and the most accounts of one report of deficits. */
+/** Positions per read, and maximum accounts per report of deficits. */
 const PAGE = 500
 const MOST_DEFICITS = 100
 
@@ -70,7 +70,7 @@ function short(flag: string, given: string): string {
   throw new OpsError(`--${flag} must have at most ${MAX_TEXT} characters; received ${given.length}`)
 }
 
-/** Throws if the market's price is fixed already. */
+/** Describes the effect of a final price at this time. Throws if the market's price is already fixed. */
 function effectOf({ ending, end }: Life, blockTime: Millis): string {
   if (end !== null)
     throw new OpsError(`the market ended ${timeOfMillis(end.ended_at)} at ${toDecimal(BigInt(end.price))}`)
@@ -160,7 +160,7 @@ interface Valued {
   readonly value: bigint
 }
 
-/** The open positions of an ended market at its price, by account. Throws if it has not ended. */
+/** Open positions of an ended market with their values at its price. Throws if the market has not ended. */
 async function valuedPositions({ connection, listed }: Context): Promise<Valued[]> {
   const { end } = await lifeOnChain(connection, listed.trader)
   if (end === null)
@@ -214,7 +214,7 @@ const claim = command({
     const only = account === undefined ? null : addressOf(account, 'account').toLowerCase()
     const due = (await valuedPositions(context)).filter(({ value }) => value > 0n)
     const chosen = only === null ? due : due.filter((each) => each.account === only)
-    // What the pool could not pay before has no position any more.
+    // The account may have an unpaid earlier claim, which has no position any more.
     const claims = only !== null && chosen.length === 0 ? [{ account: only, value: 0n }] : chosen
     if (claims.length === 0) throw new OpsError(`no open position of ${context.listed.symbol} has a claim`)
     for (const { account: each, value } of claims)

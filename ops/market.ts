@@ -107,7 +107,7 @@ const restriction = (mode: 'cancel_only' | 'halted', help: string) =>
     },
   })
 
-/** A schedule has one mode: a new one drops it. */
+/** A schedule has one mode: a new mode replaces it. */
 const replaced = (change: ChainState['terms']['pending']['mode']): string =>
   change === null ? '' : `; the mode ${change.mode} of ${timeOfMillis(change.activeFrom)} is dropped`
 

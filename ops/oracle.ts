@@ -49,7 +49,7 @@ interface FeedState {
   readonly notice: number
 }
 
-/** Beyond any announced change. */
+/** A time after any announced change. */
 const LATEST = 2n ** 48n - 1n
 /** Publishers read what holds for so long ahead; with a shorter notice they could publish reports of signers that are no longer valid. */
 const LEAST_NOTICE_S = 120
@@ -138,7 +138,7 @@ const replaced = ({ signers, threshold }: SignerSet, from: Address, to: Address)
   threshold,
 })
 
-/** What a feed needs: nothing, or the new set. Throws an OpsError if another change is announced. */
+/** The new signer set of a feed, or the reason why it needs none. Throws an OpsError if another change is announced. */
 function changeOf({ name, now, next }: FeedState, from: Address, to: Address): SignerSet | string {
   const latest = next ?? now
   if (latest.signers.includes(to) && !latest.signers.includes(from))

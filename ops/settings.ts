@@ -62,7 +62,7 @@ export function settingsOf(db: Db, access: () => OperatorAccess): Settings {
   }
 }
 
-/** What the engine would answer. A batch may be as of a later time than `now`: what it charged stays. */
+/** The engine's answer in advance. A batch may have a later as-of time than `now`; its charged fees stay. */
 async function previewFees(
   db: Db,
   listed: MarketSpec,

@@ -1,6 +1,6 @@
 /**
- * `npm run check`: types, style, import rules and generated code; every step runs, also behind a failed one. `-- --fast` checks types, and the style
- * of files that differ from the last commit, without a build of the contracts: for use while editing.
+ * `npm run check`: types, style, import rules and generated code; a failed step stops no other. `-- --fast` checks
+ * types, and the style of changed files, without building contracts.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { join } from 'node:path'

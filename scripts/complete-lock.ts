@@ -1,7 +1,6 @@
 /**
- * Adds the packages of other platforms to package-lock.json: `npm run lock` after every change of dependencies.
- * `npm install` beside an existing node_modules omits them, and `npm ci` then rejects the file. This script resolves the affected
- * packages again, in a folder without node_modules; all other versions stay.
+ * `npm run lock` after every change of dependencies: adds packages of other platforms to package-lock.json, which `npm
+ * install` omits beside node_modules and `npm ci` requires.
  */
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -165,8 +165,8 @@ function watch(role: string, files: TlsFiles, first: Loaded, versions: string) {
 const versionsOf = (files: TlsFiles): string => pathsOf(files).map(versionOf).join()
 
 /**
- * Certificates from files, for the life of the process. With an authority and an identity, the roles are `<role>_ca` and `<role>_client`.
- * Throws a ConfigError if a file is unusable or a certificate has expired.
+ * Certificates from files for the process's life; roles `<role>_ca` and `<role>_client` with authority and identity.
+ * Throws a ConfigError if a file is unusable or expired.
  */
 export function openCertificates(role: string, files: TlsFiles): TlsSource {
   const name = JSON.stringify([role, ...pathsOf(files)])

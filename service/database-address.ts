@@ -1,6 +1,6 @@
 /**
- * The connection string of Postgres carries the files of its certificates and of its password, so that every pool of a process, and every
- * process that it starts, opens its connections by them. The files are read for each new connection.
+ * Adds certificate and password files to a Postgres connection string, so that all pools and child processes use them.
+ * Each new connection reads them again.
  */
 import { clientTls, identityOf, openCertificates, type TlsMaterial, textOfFile } from './certificates.ts'
 import { type Env, rejectVariable } from './config-error.ts'

@@ -1,6 +1,6 @@
 /**
- * Bounds log files: the content of a large one moves to `<path>.1`, and older content to higher numbers. The file itself stays and is
- * emptied, because processes have it open, also as the standard error of their children. It must be open for appending.
+ * Bounds log files: moves a large file's content to `<path>.1`, older content to higher numbers. The file is emptied in
+ * place, because processes have it open, for appending.
  */
 import {
   appendFileSync,

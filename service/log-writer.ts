@@ -1,6 +1,6 @@
 /**
- * Writes log lines without waiting for their reader: a full disk or an unread pipe must not stop the process.
- * Lines wait in a bounded buffer. Lines beyond it are dropped, counted, and reported once writing succeeds again.
+ * Writes log lines without blocking on a full disk or an unread pipe. Lines wait in a bounded buffer; lines beyond it
+ * are dropped, counted and reported once writing succeeds.
  */
 import { constants, fstatSync, openSync, readlinkSync, statSync, write, writeSync } from 'node:fs'
 import { Socket } from 'node:net'
@@ -167,13 +167,13 @@ function pathOfStdout(): string | null {
 }
 
 /**
- * `mostBytes`: size beyond which a file is rotated; 0: never.
  * Opens standard output without blocking: a blocked write would occupy a thread that the process end waits for.
- * Node.js gives child processes a socket, which the event loop writes. A pipe or a file is opened again, so that the flag is
- * not shared with other processes; if that fails, it is used unchanged.
+ * `mostBytes`: size from which a file is rotated; 0: never.
  */
 export function openStdout(mostBytes = 0): LogFile {
   if (fstatSync(STDOUT).isSocket()) return socketFile(STDOUT)
+  // A pipe or file is opened again, so that other processes do not share the flag. Child processes get a socket from
+  // Node.js.
   let fd = STDOUT
   try {
     fd = openSync(`/proc/self/fd/${STDOUT}`, constants.O_WRONLY | constants.O_APPEND | constants.O_NONBLOCK)

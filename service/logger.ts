@@ -2,7 +2,7 @@
 import { type Logger as PinoLogger, pino } from 'pino'
 import { createLogWriter, type LogWriter, openStdout } from './log-writer.ts'
 
-/** Logger of jobs, projections and adapters: facts as fields, then the event in words. */
+/** Logger of jobs, projections and adapters. Arguments: facts as fields, then the event as text. */
 export interface Logger {
   /** One line per decision, written only with `LOG_LEVEL=debug`. */
   debug(details: object, message: string): void
@@ -14,7 +14,7 @@ export interface Logger {
 /** Credentials and signatures never appear in a log. */
 const REDACTED = ['req.headers.authorization', 'req.headers.cookie', '*.signature']
 
-/** Buffer limit: some seconds of output of a busy process at level `info`. */
+/** Buffer limit: several seconds of output of a busy process at level `info`. */
 const MAX_BYTES = 4 * 1024 * 1024
 
 /** One writer per process, so that its lines keep their order. */
@@ -52,5 +52,5 @@ export const createLogger = (name: string, level: string, fileBytes = 0): PinoLo
 /** Number of log lines that this process has dropped. */
 export const droppedLogLines = (): number => writer?.dropped ?? 0
 
-/** Writes buffered lines before the process ends. It gives up after `mostMs` without a reader. */
+/** Writes buffered lines before the process ends. Gives up after `mostMs` if nothing reads them. */
 export const flushLog = async (mostMs: number): Promise<void> => writer?.flush(mostMs)

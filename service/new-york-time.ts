@@ -24,9 +24,8 @@ const MAX_KNOWN = 1_000
 const known = new Map<number, Millis>()
 
 /**
- * Converts with two offsets: the first is valid a few hours earlier, the second at the result.
- * They differ only on days of a clock change. A time that clocks skip or repeat (02:00 to 03:00, 01:00 to
- * 02:00) has no defined result; no session begins or ends there.
+ * Converts with two offsets, which differ only on days of a clock change. A time that clocks skip or repeat (01:00 to
+ * 03:00) has no defined result; no session starts or ends there.
  */
 function convert(minutes: number): Millis {
   const asUtc = minutes * MINUTE

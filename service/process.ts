@@ -40,9 +40,8 @@ export async function runProcess<Config extends RunConfig>(
   definition: ProcessDefinition<Config>,
   env: Env,
 ): Promise<never> {
-  // Without this flag, V8 concludes from the first batches or orders that request objects live long, and
-  // allocates some of them in the old generation.
-  // They keep later objects alive after the request ends, and a public read takes up to twice the processor time.
+  // Otherwise V8 allocates some request objects in the old generation, where they keep later objects alive: a public
+  // read then takes up to twice the processor time.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const { name, compose } = definition
   const config = configOrExit(definition, env)

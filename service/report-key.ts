@@ -46,7 +46,7 @@ export function createReportKey({ key, domain, rulesOf, clock, after }: ReportKe
   const preimageOf = reportPreimage(domain, keccak)
   const signed = new Map<FeedId, LastSigned>()
 
-  /** Decides at once, so that requests that overlap in time are judged in their order. */
+  /** Decides synchronously, so that overlapping requests are judged in order. */
   function answer({ feedId, reading }: SigningRequest): SigningAnswer | Promise<SigningAnswer> {
     const rules = rulesOf(feedId)
     if (rules === null) return { refusal: 'UNKNOWN_FEED' }

@@ -1,4 +1,4 @@
-/** The bank and the markets as the contracts have them, by the twins of their rules. It rejects what the contracts would. */
+/** Simulates the bank and the markets by the twins of the contracts' rules. It rejects what the contracts reject. */
 
 import type { MarketSpec } from '../domain/market/market.ts'
 import { exposureOf, isLiquidatable } from '../domain/positions/margin.ts'
@@ -41,14 +41,14 @@ export class Bank {
   readonly free = new Map<UserId, bigint>()
   readonly pools = new Map<MarketId, bigint>()
   fees = 0n
-  /** End of the last pause. */
+  /** Time at which the last pause ends. */
   pauseEndsAt = 0 as Seconds
 
   freeOf(account: UserId): bigint {
     return this.free.get(account) ?? 0n
   }
 
-  /** Moves all of it, or nothing and returns the contract's error. */
+  /** Moves all deltas, or none and returns the contract's error. */
   settle(market: MarketId, deltas: ReadonlyMap<UserId, bigint>, fees: bigint): string | null {
     let paid = fees
     for (const [account, delta] of deltas) {
@@ -69,12 +69,12 @@ interface Prices {
   readonly index: FundingIndex
 }
 
-/** Terms at which an action is decided. */
+/** Terms that apply to an action. */
 export interface ActionMoment extends Prices {
   readonly asOf: Millis
 }
 
-/** What the maker signed of the order, besides what a fill has. */
+/** The order's signed fields that a fill does not contain. */
 export interface FilledOrder {
   readonly seq: Seq
   readonly type: 'MARKET' | 'LIMIT'
@@ -83,7 +83,7 @@ export interface FilledOrder {
   readonly reduceOnly: boolean
   /** Steps that remain after the fill. */
   readonly remaining: Steps
-  /** Until the fill is mined. */
+  /** Wei held until the fill is mined. */
   readonly held: bigint
 }
 
@@ -93,7 +93,7 @@ export interface PartFill extends PositionFill {
   readonly order: FilledOrder
 }
 
-/** Which part of which batch. */
+/** Number of the batch and of its part. */
 export interface PartPlace {
   readonly batch: number
   readonly part: number
@@ -108,7 +108,7 @@ export type ChainAction = ActionMoment &
     | { readonly kind: 'deleverage'; readonly account: UserId; readonly legs: readonly ChainLeg[] }
   )
 
-/** An action of the ladder. */
+/** An action of the liquidation ladder. */
 export type LadderAction = Extract<ChainAction, { readonly kind: 'inherit' | 'deleverage' }>
 
 export interface ChainLeg {
@@ -116,10 +116,10 @@ export interface ChainLeg {
   readonly steps: Steps
 }
 
-/** What an executed action changed. `error`: the contract reverts, or the inheritance fails. */
+/** Changes by an executed action. `error`: the contract reverts, or the inheritance fails. */
 export interface Execution {
   readonly error: string | null
-  /** Accounts that pay although they opened nothing; the backstop may. */
+  /** Accounts that paid without an opening fill. Only the backstop may. */
   readonly charged: readonly UserId[]
   readonly opened: readonly UserId[]
 }
@@ -127,7 +127,7 @@ export interface Execution {
 const failed = (error: string): Execution => ({ error, charged: [], opened: [] })
 const DONE: Execution = { error: null, charged: [], opened: [] }
 
-/** Before the first one. */
+/** The rate before the first update. */
 export const NO_RATE: FundingRate = {
   rate: 0n as HourlyFunding,
   validFrom: 0 as Millis,
@@ -141,7 +141,7 @@ export class ChainMarket {
   /** Highest notional that the backstop may inherit. */
   readonly cap: Quote
   #rate: FundingRate = NO_RATE
-  /** The signed price and the funding index by time. The chain computes with these, whatever the keeper thinks. */
+  /** Signed price and funding index by time. The simulated chain computes with these, not with the keeper's values. */
   readonly #prices = new Map<Millis, Prices>()
 
   constructor(spec: MarketSpec, bank: Bank, cap: Quote) {
@@ -250,7 +250,7 @@ export class ChainMarket {
         return failed('CounterpartyOutOfOrder')
       const position = after.get(account) as typeof before
       const closed = closeAgainst(this.#spec, position, other, leg.steps, index, oracle)
-      // The contract would skip the leg, or close less of it: the keeper must not send one that does.
+      // The contract would skip the leg or close less of it, so the keeper must not send such a leg.
       if (closed === null || closed.steps !== leg.steps) return failed('LegNotAsSent')
       last = rank
       after.set(account, closed.position).set(leg.account, closed.counterparty)

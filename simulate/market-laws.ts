@@ -119,8 +119,8 @@ const hasStood = (book: Book, taker: RestingOrder, best: Ticks, standing: number
 // ------------------------------------------------------------------ orders
 
 /**
- * All orders of all accounts against the matched positions. An order can reserve for more steps than open: what an order has taken of the
- * position is free again when it ends without a fill, and is assigned at the next change of the position.
+ * All orders against the matched positions. An order can reserve for more steps than open: position steps freed by an
+ * ended order are assigned at the position's next change.
  */
 export function checkOrders({ book, positions, tally }: LawMarket): void {
   for (const account of book.accounts()) {
@@ -163,7 +163,7 @@ const isSame = (a: Position, b: Position): boolean =>
 
 // ------------------------------------------------------------------ actions
 
-/** What an action liquidates, before it is executed. */
+/** Checks before an action that it liquidates only positions that are due. */
 export function checkLiquidated(market: LawMarket, action: ChainAction): void {
   const { spec, chain, bank, tally } = market
   if (action.kind === 'fund') return

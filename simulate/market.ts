@@ -62,7 +62,7 @@ export interface Accounts {
   reservedOf(account: UserId): bigint
 }
 
-/** What decides, and what records it. */
+/** Rules that decide, and the recorder of their results. */
 export interface Conduct {
   readonly rules: Rules
   readonly tally: Tally
@@ -80,7 +80,7 @@ export class SimulatedMarket implements LiquidationMarket {
   readonly rules: Rules
   readonly #accounts: Accounts
   readonly #recorder: Recorder | null
-  /** Of the orders that were placed, as they were signed. */
+  /** Signed quantities of the placed orders. */
   readonly #quantities = new Map<Seq, Steps>()
   #batch = 0
   readonly #sent: Sent[] = []
@@ -115,7 +115,7 @@ export class SimulatedMarket implements LiquidationMarket {
     return this.#accounts.bank
   }
 
-  /** What the pool holds once everything sent is executed. */
+  /** The pool's content after execution of everything sent. */
   get pool(): Quote {
     return (this.positions.pool - this.#sent.reduce((sum, { payout }) => sum + payout, 0n)) as Quote
   }

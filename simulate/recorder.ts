@@ -25,7 +25,7 @@ export interface ExecutedAction {
   readonly action: ChainAction
   readonly error: string | null
   readonly pool: bigint
-  /** Of all markets. */
+  /** Fees of all markets. */
   readonly fees: bigint
   readonly accounts: readonly AccountState[]
 }

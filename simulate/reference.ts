@@ -1,5 +1,5 @@
 /**
- * The arithmetic of risk once more, from the definitions in the glossary. The laws use it, so that an error in `domain/` is not checked by itself.
+ * Independent risk arithmetic from the glossary's definitions, so that the laws do not check `domain/` by itself.
  * Equities and stakes are wei × 1e18.
  */
 
@@ -13,12 +13,12 @@ export interface Prices {
   readonly oracle: bigint
 }
 
-/** Half a percentage point above MMR. */
+/** The liquidation buffer: half a percentage point above MMR. */
 const BUFFER = ONE / 200n
 /** Ticks by which the bankruptcy price can lie beyond its quotient, because each of its two parts is rounded per step. */
 const ROUNDING = 4
 
-/** What the account is paid if the position closes at the price. */
+/** Payout to the account if the position closes at the price. */
 export function equityAt(spec: MarketSpec, position: Position, { index, oracle }: Prices): bigint {
   const margin = position.foldedMargin - BigInt(position.size) * index
   const entry = position.entryNotional * ONE
@@ -26,13 +26,13 @@ export function equityAt(spec: MarketSpec, position: Position, { index, oracle }
   return margin * ONE + (position.size > 0 ? value - entry : entry - value)
 }
 
-/** What the ratio divides by: the value at the price; of a binary short, its largest loss. */
+/** Divisor of the ratio: the value at the price; for a binary short, its largest loss. */
 export function stakeAt(spec: MarketSpec, { size }: Position, { oracle }: Prices): bigint {
   const price = spec.kind === 'binary_future' && size < 0 ? ONE - oracle : oracle
   return BigInt(Math.abs(size)) * spec.step * price
 }
 
-/** Whether no price of a binary market can make the equity negative. */
+/** Whether the equity is never negative at a price of a binary market. */
 const isCovered = (spec: MarketSpec, position: Position, { index }: Prices): boolean =>
   spec.kind === 'binary_future' &&
   equityAt(spec, position, { index, oracle: position.size > 0 ? 0n : ONE }) >= 0n
@@ -45,7 +45,7 @@ export const isUnder = (spec: MarketSpec, position: Position, prices: Prices, ra
 export const isBelowThreshold = (spec: MarketSpec, position: Position, prices: Prices): boolean =>
   isUnder(spec, position, prices, spec.mmr + BUFFER)
 
-/** Whether a close at a price of the band leaves no bad debt. Null within the rounding of the bankruptcy price. */
+/** Whether a close at a price of the band leaves no bad debt. Null if the rounding of the bankruptcy price decides. */
 export function isSolventInBand(spec: MarketSpec, position: Position, prices: Prices): boolean | null {
   const { lo, hi } = priceBand(spec, prices.oracle as never)
   const isLong = position.size > 0
@@ -55,7 +55,7 @@ export function isSolventInBand(spec: MarketSpec, position: Position, prices: Pr
   return at(isLong ? hi - ROUNDING : lo + ROUNDING) >= 0n ? true : null
 }
 
-/** Score of a counterparty: profit per entry × leverage. Null if it does not qualify. */
+/** Score of a counterparty: profit / entry × leverage. Null if it does not qualify. */
 export function rankScore(spec: MarketSpec, position: Position, prices: Prices): bigint | null {
   const equity = equityAt(spec, position, prices)
   const entry = position.entryNotional * ONE

@@ -21,7 +21,7 @@ export interface Rules {
   readonly nextStep: typeof nextStep
   /** Widenings of a forced order after a batch that has filled none of it. */
   readonly widen: (widenings: number) => number
-  /** What a fill holds until it is mined. */
+  /** Amount that a fill holds until it is mined. */
   readonly heldFor: typeof heldFor
 }
 

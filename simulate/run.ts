@@ -152,7 +152,7 @@ class Run {
     this.#number++
     const { pause, stall } = this.#scenario
     const isPaused = pause !== null && step !== null && step >= pause.from && step < pause.to
-    // What is in flight when the pause begins is executed before it: voids are not simulated.
+    // Actions in flight at the start of the pause are executed before it, because voids are not simulated.
     for (const market of this.#markets) market.execute(isPaused ? Number.POSITIVE_INFINITY : this.#number)
     if (isPaused) this.#pause()
     const isStalled = stall !== null && step !== null && step >= stall.from && step < stall.to

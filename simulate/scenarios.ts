@@ -19,7 +19,7 @@ export interface Scenario {
   readonly start: number
   /** Time between two steps. */
   readonly interval: Millis
-  /** Of the quotes of each market maker, relative to an average order, before and after the path has begun. */
+  /** Size of each market maker's quotes relative to an average order, before and after the start of the path. */
   readonly depth: { readonly before: number; readonly after: number }
   /** Share of the traders that buy before the path begins. */
   readonly bulls: number
@@ -213,11 +213,12 @@ export function drawScenario(what: ScenarioName | Recorded, random: Random): Sce
 }
 
 /**
- * The scenario in steps that are long enough for its moves: with the widest limits a market contract accepts a move by 1 in a second, as a
- * fraction of the price, and as much again for each further one. Where several markets share accounts, actions must follow within ten seconds.
+ * The scenario in steps long enough for its moves. A contract accepts a move of at most 100 % of the price in a second,
+ * and as much again in each further second.
  */
 export function atChainPace(scenario: Scenario): Scenario {
   const { markets, paths, start } = scenario
+  // Markets that share accounts require further actions within ten seconds.
   if (markets.length > 1) return { ...scenario, interval: 1_000 as Millis }
   const prices = [start, ...(paths[0] ?? [])]
   let most = 1

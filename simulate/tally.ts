@@ -1,4 +1,4 @@
-/** What happened in a scenario, and every rule that it broke. */
+/** Counts the events of a scenario and the broken rules. */
 
 import { type MarketSpec, notionalAt, priceOf } from '../domain/market/market.ts'
 import type { Side } from '../domain/orders/order.ts'
@@ -23,24 +23,24 @@ interface ForcedFill {
 
 interface Deleveraged {
   readonly notional: bigint
-  /** What the counterparties would have been paid at the oracle price, less what they are paid; negative if they are paid more. */
+  /** Payout to counterparties at the oracle price, less their actual payout; negative if they are paid more. */
   readonly forgone: bigint
   /** Negative equity of the closed share at the oracle price; 0 if it had equity. */
   readonly deficit: bigint
-  /** Steps beyond what was needed. */
+  /** Steps closed beyond the needed steps. */
   readonly over: number
   readonly legs: number
 }
 
-/** Of which a run keeps the texts. */
+/** Violations that a run reports in full. */
 const MOST_VIOLATIONS = 20
 
 /** Amounts are wei. Mutable. */
 export class Tally {
   readonly violations: string[] = []
-  /** How often each law was checked, and broken. */
+  /** Number of checks and of violations, by law. */
   readonly checks = new Map<Law, { checked: number; broken: number }>()
-  /** Steps of the ladder by kind. */
+  /** Number of ladder steps by kind. */
   readonly steps = new Map<LadderStep['kind'], number>()
   liquidations = 0
   batches = 0
@@ -52,22 +52,22 @@ export class Tally {
   failedSteps = 0
   forcedNotional = 0n
   forcedFills = 0
-  /** Loss of the forced fills against the oracle price, and the largest of one as a fraction. */
+  /** Loss of forced fills against the oracle price, and the largest loss of one fill as a fraction of the price. */
   slippage = 0n
   worstSlippage = 0
   inheritedNotional = 0n
   inheritances = 0
   deleveragedNotional = 0n
   deleveragedLegs = 0
-  /** By the counterparties of positions without equity, and the deficits that this covered. */
+  /** Loss of counterparties of positions without equity against the oracle price, and the deficits that it covered. */
   forgone = 0n
   covered = 0n
-  /** By the counterparties of positions with equity, beyond the oracle price. */
+  /** Gain of counterparties of positions with equity against the oracle price. */
   gained = 0n
-  /** Most steps that one deleveraging closed beyond what was needed. */
+  /** Maximum steps that one deleveraging closed beyond the needed steps. */
   overDeleveraged = 0
 
-  /** `found`: what breaks the law. */
+  /** `found`: describes the violation. */
   check(law: Law, isKept: boolean, found: () => string): void {
     const count = this.checks.get(law) ?? { checked: 0, broken: 0 }
     this.checks.set(law, count)
@@ -81,7 +81,10 @@ export class Tally {
     this.steps.set(kind, (this.steps.get(kind) ?? 0) + 1)
   }
 
-  /** A single action may fail only because the backstop's free balance has changed since it was decided. `error`: null if it is executed. */
+  /**
+   * Checks that a single action fails only because the backstop's free balance has changed since its decision. `error`:
+   * null if executed.
+   */
   executed(action: ChainAction, error: string | null): void {
     const mayFail = error === null || EXPECTED[action.kind].includes(error)
     this.check('accepted', mayFail, () => `a ${action.kind} fails with ${error}`)

@@ -50,7 +50,7 @@ export class Traders {
   }
 
   act(market: SimulatedMarket, moment: ActionMoment, mood: Mood): void {
-    // The quotes of the others are stale meanwhile.
+    // The quotes of other traders are stale meanwhile.
     for (const maker of this.makers)
       if (this.#random.chance(REQUOTING)) this.#quote(market, maker, moment, mood.depth)
     const acting = Math.ceil(this.traders.length * mood.activity)

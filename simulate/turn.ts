@@ -1,4 +1,4 @@
-/** What the keeper's jobs of a simulated market share. */
+/** Shared parts of the keeper's jobs for a simulated market. */
 import type { Book } from '../domain/book/book.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { MarketPositions } from '../domain/risk/market-positions.ts'
@@ -10,17 +10,17 @@ import type { Tally } from './tally.ts'
 /** The state of a turn: the fresh oracle price, and the time of its batch. */
 export interface Turn extends ActionMoment {
   readonly number: number
-  /** Turns until an action that is sent in this one is executed. */
+  /** Turns until an action sent in this turn is executed. */
   readonly lag: number
 }
 
-/** What goes with an action to the chain. */
+/** Data that goes with an action to the chain. */
 export interface Sending {
   /** Accounts of which no orders are matched until it is executed. */
   readonly touched: readonly UserId[]
   /** Reservations of fills that end when they are mined. */
   readonly held: readonly (readonly [UserId, bigint])[]
-  /** What the pool pays with it, if the matched positions do not show it yet. */
+  /** Payment of the pool by the action, if the matched positions do not show it yet. */
   readonly payout: bigint
 }
 
@@ -33,7 +33,7 @@ export interface LiquidationMarket {
   readonly bank: Bank
   readonly tally: Tally
   readonly rules: Rules
-  /** What the pool holds once everything sent is executed. */
+  /** The pool's content after execution of everything sent. */
   readonly pool: Quote
   /** Free balance less reservations in all markets. */
   available(account: UserId): Quote

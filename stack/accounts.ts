@@ -11,7 +11,7 @@ import type { StackAccount } from './stack-file.ts'
 
 const GAS = 10n ** 20n
 
-/** Where accounts are funded, and the key that pays. */
+/** Chain to fund accounts on, and the paying key. */
 export interface Funding {
   readonly provider: JsonRpcProvider
   readonly deployer: Key
@@ -19,7 +19,7 @@ export interface Funding {
   readonly marginBank: string
 }
 
-/** Polls every 100 ms: the local chain mines a block per transaction. */
+/** Polls every 100 ms, because the local chain mines a block per transaction. */
 export const localProvider = (url: string, chainId: number): JsonRpcProvider =>
   new JsonRpcProvider(url, chainId, { staticNetwork: true, pollingInterval: 100, cacheTimeout: -1 })
 
@@ -62,16 +62,19 @@ export async function fund(
 
 const USER_LIMIT_MS = 30_000
 
-/** Where accounts sign in and get their keys. */
+/** URLs at which accounts sign in and get their keys. */
 export interface Entrance {
   readonly baseUrl: string
   readonly issuerUrl: string
 }
 
-/** Accounts that sign in at once. */
+/** Concurrent sign-ins. */
 const AT_ONCE = 8
 
-/** Replaces the API key of each account, as any trader does: sign-in by wallet, challenge, signature. Waits until the deposits are ingested. */
+/**
+ * Replaces each account's API key by sign-in, challenge and signature, like a trader. Waits until deposits are
+ * ingested.
+ */
 export async function issueApiKeys(
   db: Db,
   entrance: Entrance,

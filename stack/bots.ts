@@ -46,7 +46,7 @@ function priceFor(market: Market, price: number): string {
   return fromE18((ticks < highest ? ticks : highest) * tick)
 }
 
-/** Places the new quotes before it cancels the old ones, so that the book is never empty. */
+/** Places the new quotes before it cancels the old quotes, so that the book is never empty. */
 async function quote({ client, quotes }: Bot, market: Market): Promise<void> {
   const oracle = market.oracle_price
   if (oracle === null) return

@@ -24,9 +24,8 @@ const MOST_BYTES = 128_000_000
 const WATCH_MS = 60_000
 
 /**
- * Every start of anvil adds a genesis block to the file, and the next start picks one of them at random as block 0. This keeps only the
- * oldest, so that block 0 stays the one that the database stores. Of the other blocks it keeps the newest ones, `keptBytes` in all: the
- * indexer has recorded what the older ones contain.
+ * Keeps only the oldest genesis block, which the database stores: each start of anvil adds one and picks any as block
+ * 0. Keeps the newest blocks up to `keptBytes`.
  */
 export function repairChainState(path: string, keptBytes = KEPT_BYTES): void {
   const text = readText(path, LOST)

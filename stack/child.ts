@@ -35,9 +35,8 @@ const STOP_LIMIT_S = 30
 const LOG_CHECK_MS = 1_000
 
 /**
- * A shell that runs the program and reads from a pipe of this process. The pipe closes when this process stops the
- * program, crashes or is killed. The shell then sends the stop signal every second, because the program may not have installed
- * its handler yet, sends SIGKILL after 30 s, and removes the folder.
+ * Stops the program and removes its folder when the pipe from this process closes. It sends the stop signal every
+ * second, because the handler may not be installed yet; SIGKILL after 30 s.
  */
 const GUARD = `
 exec 3<&0 </dev/null

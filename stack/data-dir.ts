@@ -79,7 +79,7 @@ export function emptyDataDir(dir: DataDir): void {
   }
 }
 
-/** Writes a JSON file that only its owner can read. A crash leaves the file before or the new one. */
+/** Writes a JSON file that only its owner can read. After a crash the file is either old or new, never partial. */
 export function writePrivate(path: string, content: object): void {
   writeWhole(path, `${JSON.stringify(content, null, 2)}\n`)
 }

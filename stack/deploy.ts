@@ -90,7 +90,7 @@ export const sessionFeedIdOf = (marketId: number): string =>
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
 
-/** Every feed that a market reads. All are set before the market is listed, so that no later call defines one of them first. */
+/** Every feed that a market reads. All are set before the market is listed, so that no later call is the first to define a feed. */
 export const feedsOf = ({ marketId, kind, fundingSession }: MarketSpec): readonly string[] => [
   feedIdOf(marketId),
   ...(fundingSession ? [sessionFeedIdOf(marketId)] : []),
@@ -130,7 +130,7 @@ export const parametersOf = (spec: MarketSpec, reports: ReportLimits = REPORT_LI
     mode: MODE_OPEN,
   }) satisfies ParametersStruct
 
-/** Libraries by the names under which the compiler links them. A new one takes one line. */
+/** Libraries by the names under which the compiler links them. A new library needs one line. */
 export const LIBRARIES = {
   'project/contracts/libraries/ChangeLib.sol:ChangeLib': ChangeLib__factory,
   'project/contracts/libraries/FundingLib.sol:FundingLib': FundingLib__factory,

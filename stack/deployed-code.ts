@@ -70,19 +70,22 @@ async function differencesAt(
   return (await Promise.all(lines)).flat()
 }
 
-/** As the compiler writes it in unlinked code: `__$…$__` around 34 digits of the hash of the library's name. */
+/**
+ * Placeholder in unlinked code, as the compiler writes it: `__$…$__` around 34 digits of the hash of the library's
+ * name.
+ */
 const placeholderOf = (path: string): string => `__$${id(path).slice(2, 36)}$__`
 
 const PLACEHOLDER = /__\$[0-9a-f]{34}\$__/g
 /**
- * What differs between runtime code in creation code and on chain, as hex: immutables (`PUSH32 0` until they are set), a library's own
- * address (`PUSH20 0`), and the hash of the sources at the end, which changes with any comment.
+ * Variable parts of runtime code: immutables (`PUSH32 0` until set), a library's own address (`PUSH20 0`), and the
+ * final hash of the sources, which any comment changes.
  */
 const VARIABLE = [/7f(?=0{64})/g, /73(?=0{40})/g, /a2646970667358221220(?=[0-9a-f]{64}64736f6c6343)/g]
 const LENGTHS = [32, 20, 32]
 
 /**
- * The addresses of the libraries that are linked into `deployed`, by placeholder, or null if `deployed` is not the runtime code of
+ * Addresses of the libraries linked into `deployed`, by placeholder; null if `deployed` is not the runtime code of
  * `creation`.
  */
 export function linkedLibraries(deployed: string, creation: string): ReadonlyMap<string, string> | null {

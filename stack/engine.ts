@@ -25,7 +25,7 @@ type KeyHolder = keyof typeof ROLES_OF
 export interface EngineFiles {
   /** Socket of the first member. */
   readonly socket: string
-  /** Socket of the member that follows the first one; null without such a member. */
+  /** Socket of the follower member; null without such a member. */
   readonly standbySocket: string | null
   readonly keys: Readonly<Record<KeyHolder, string>>
 }
@@ -81,7 +81,7 @@ export async function listMarkets(
     for (const spec of specs) {
       await ask<'list_market'>(engine, { kind: 'list_market', spec }, BUDGET_MS)
       const setting = { kind: 'calendar', calendar } as const
-      // At every start, because the flag may differ from that of the last one.
+      // Set at every start, because the flag may differ from the last start.
       if (spec.fundingSession)
         await ask<'operator'>(engine, { kind: 'operator', marketId: spec.marketId, setting }, BUDGET_MS)
     }

@@ -10,7 +10,7 @@ import { feedIdOf } from './deploy.ts'
 import type { ReportSigner } from './oracle.ts'
 
 export interface FeedOverride {
-  /** Every report from the next one on has this price, until it is set again. */
+  /** From the next report on, every report has this price, until it is set again. */
   setPrice(price: Price): void
   /** Returns the feed to the keeper, whose simulated source continues from the last price. */
   release(): Promise<void>

@@ -57,7 +57,7 @@ const FRESH = 'restore it, or start again with --fresh'
 export function loadKeys(dir: DataDir): Keys {
   const stored = readJson<{ phrase: string }>(dir.keys, ({ phrase }) => Mnemonic.isValidMnemonic(phrase))
   if (stored !== null) return keysOf(stored.phrase)
-  // New keys have no role in contracts that were deployed with other ones.
+  // New keys have no role in contracts that were deployed with other keys.
   if (exists(dir.deployment, FRESH))
     throw new StackError(
       `${dir.keys} is missing, so the contracts of ${dir.deployment} have no owner: ${FRESH}`,

@@ -21,7 +21,7 @@ export interface StackOptions {
   readonly page?: boolean
   /** Whether a backstop inherits positions and its process closes them; tests of other subjects do without. The default is yes. */
   readonly backstop?: boolean
-  /** Whether a second member of the engine follows the first one and takes over from it. The default is no. */
+  /** Whether a second engine member follows the first and takes over from it. Default: no. */
   readonly standby?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName

@@ -7,15 +7,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Below the range from which the kernel takes ports for connections and for `listen(0)` (from 32,768 on Linux, from 49,152 elsewhere):
- * otherwise another process could receive a port that was free until its program listens on it, or while that program restarts.
+ * Below the kernel's range for connections and `listen(0)` (from 32,768 on Linux): otherwise another process could
+ * receive the port before its program listens or while it restarts.
  */
 const LOWEST = 20_000
 const HIGHEST = 32_000
 const TRIES = 100
 /** A program listens on its port within this time, so that older claims are left over. */
 const CLAIM_MS = 300_000
-/** Names the ports that processes of this user have chosen, with a file per port: until its program listens, a port is free for the others, too. */
+/** Names the ports that processes of this user have chosen, with a file per port: until its program listens, other processes would find a port free, too. */
 const CLAIMS = join(tmpdir(), `clearbatch-ports-${process.getuid?.() ?? 0}`)
 const claimed = new Set<string>()
 process.once('exit', () => {
@@ -27,7 +27,7 @@ const isOld = (path: string): boolean => {
   return Date.now() - changed > CLAIM_MS
 }
 
-/** False if a process, perhaps this one, has chosen the port a while ago at most. */
+/** False if a process, perhaps this process, has chosen the port recently. */
 function claim(port: number): boolean {
   const path = join(CLAIMS, String(port))
   mkdirSync(CLAIMS, { recursive: true, mode: 0o700 })

@@ -54,7 +54,7 @@ const NOT_CRASH_SAFE = [
 
 /** The password that `createCluster` writes. */
 const PASSWORD = /^[0-9a-f]{32}$/
-/** Code of Postgres for a password that is not the one of the login. */
+/** Error code of Postgres for a wrong password. */
 const PASSWORD_REFUSED = '28P01'
 
 const LOST = 'without it the database is lost: start again with --fresh'
@@ -84,7 +84,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const user = await userSwitch([binary('postgres'), '--version'])
   exists(data, LOST)
   if (!exists(join(data, 'PG_VERSION'), LOST)) {
-    // A cluster, which `initdb` has completed: creating another one in its place would delete the database.
+    // `initdb` has completed this cluster. Creating a new cluster in its place would delete the database.
     if (existsSync(join(data, 'global', 'pg_control')))
       throw new StackError(
         `${data} has lost PG_VERSION, so the database cannot start: start again with --fresh`,
@@ -168,7 +168,7 @@ async function hasDatabase(server: pg.ClientConfig): Promise<boolean> {
   }
 }
 
-/** Path of a program of the server that the packages install, or of the one in the folder that `POSTGRES_BIN` names. */
+/** Path of a server program, from the installed packages or the folder in `POSTGRES_BIN`. */
 function binary(name: 'initdb' | 'postgres'): string {
   const folder = process.env.POSTGRES_BIN
   if (folder !== undefined) return join(folder, name)

@@ -57,7 +57,7 @@ const indexOf = ({ plan: { marketId }, firstPrice, walk }: SeedMarket): FeedEntr
 const sessionOf = ({ plan: { marketId, fundingSession } }: SeedMarket): FeedEntry[] =>
   fundingSession ? [{ market_id: marketId, feed: 'session', feed_id: sessionFeedIdOf(marketId) }] : []
 
-/** The price is repeated once a minute, and at once when another one is stated. */
+/** The price is repeated once a minute; a newly stated price is published at once. */
 const finalOf = ({ plan: { marketId, kind } }: SeedMarket): FeedEntry[] =>
   kind === 'perpetual'
     ? []

@@ -10,7 +10,7 @@ export interface SeedMarket {
   readonly plan: MarketPlan
   readonly firstPrice: Price
   readonly walk: Walk
-  /** Highest notional of the backstop's position here. */
+  /** Cap of the backstop's position in this market, by notional. */
   readonly backstopCap: Quote
 }
 

@@ -11,7 +11,7 @@ export interface StackAccount {
 
 export interface StackFile {
   readonly base_url: string
-  /** Of the live feed. */
+  /** URL of the live feed. */
   readonly ws_url: string
   /** The identity provider: a page to sign in with a wallet, and its OpenID configuration. */
   readonly issuer_url: string

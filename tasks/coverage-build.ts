@@ -1,6 +1,6 @@
 /**
- * A coverage run compiles instrumented contracts, and the tests deploy them through the generated types. This plugin restores
- * what the build had written before, when the run ends, so that no instrumented bytecode stays in the working tree.
+ * Restores the contract build and generated types after a coverage run, which compiles instrumented contracts, so that
+ * no instrumented bytecode stays in the working tree.
  */
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

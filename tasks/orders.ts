@@ -36,13 +36,13 @@ function bodyOf(given: string): Body {
 
 const DECIMAL = /^\d+(\.\d{1,18})?$/
 
-/** A decimal x 1e18; the fallback if the field is missing. */
+/** A decimal field × 1e18, or the fallback if it is missing. */
 function amountOf(body: Body, field: string, fallback?: string): bigint {
   const value = String(body[field] ?? fallback ?? '')
   return DECIMAL.test(value) ? parseUnits(value, 18) : refuse(body, field, 'a decimal number, such as "0.05"')
 }
 
-/** The quantity in either of its two forms; if both are present they must be equal. */
+/** Quantity in either form, as decimal or as integer; both must be equal if both are present. */
 function quantityOf(body: Body): bigint {
   const raw = body.quantity_e18_raw
   if (raw === undefined) return amountOf(body, 'quantity')
@@ -92,7 +92,7 @@ function requestOf(given: string, spec: MarketSpec): OrderRequest {
   }
 }
 
-/** The signed struct. Throws the exchange's refusal if the order does not fit the market's grid. */
+/** The order as a signed struct. Throws the exchange's refusal if it does not fit the market's grid. */
 function orderOf(given: string, spec: MarketSpec): OrderStruct {
   const request = requestOf(given, spec)
   const checked = toOrder(spec, request)

@@ -17,7 +17,7 @@ export const numbered = (number: number, title: string, fields: Fields): void =>
 export const usdm = (wei: bigint): string => `${toDecimal(wei)} USDM`
 export const units = (quantity: bigint): string => `${toDecimal(quantity)} units`
 export const price = (wei: bigint): string => `${toDecimal(wei)} USDM per unit`
-/** Of millionths. */
+/** Formats millionths as percent. */
 export const percent = (millionths: bigint): string => `${toDecimal(millionths * 10n ** 14n)} %`
 
 // ---------------------------------------------------------------------- times

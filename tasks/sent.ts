@@ -1,10 +1,10 @@
-/** Decodes the calldata of a transaction to a market into the expectation that its receipt is reconciled with. */
+/** Decodes a transaction to a market into the expectation that its receipt is compared with. */
 import { dataSlice, toNumber } from 'ethers'
 import type { Expectation, ExpectedFill, PartExpectation } from '../domain/settlement/receipt.ts'
 import type { Address, Millis, Price } from '../domain/units.ts'
 import { IIsolatedTrader__factory } from '../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 
-/** The interface's ABI: the market's delegating functions have no argument names. */
+/** Uses the interface's ABI, because the market's delegating functions have no argument names. */
 const MARKET = IIsolatedTrader__factory.createInterface()
 
 const HEADER = 64
@@ -13,14 +13,14 @@ const [FORCED_RECORD, SIGNED_RECORD] = [46, 110]
 const OPTIONAL_FIELD = 6
 const lower = (text: unknown): Address => String(text).toLowerCase() as Address
 
-/** What the expectation needs of the market besides the call. */
+/** Market terms that the expectation needs besides the call. */
 export interface MarketTerms {
   readonly backstop: string
-  /** Of the final report in force. */
+  /** Price of the final report in force. */
   readonly finalPrice: Price
 }
 
-/** Null for a call without an expectation. */
+/** Null for a call that has no expectation. */
 export function expectationOf(data: string, market: MarketTerms): Expectation | null {
   const call = MARKET.parseTransaction({ data })
   if (call === null) return null
@@ -77,7 +77,7 @@ export function expectationOf(data: string, market: MarketTerms): Expectation | 
   }
 }
 
-/** Below the margin of any position. */
+/** A lower bound below the margin of any position. */
 const LOWEST = -(2n ** 96n)
 
 // ---------------------------------------------------------------------- a part, byte by byte (docs/audit/encoding.md)

@@ -1,4 +1,4 @@
-/** Prompts of Hardhat without a terminal: an error instead of a process that ends without a word when its input ends. */
+/** Makes Hardhat's prompts fail without a terminal; otherwise the process would end silently when its input ends. */
 import { definePlugin, HardhatPluginError } from 'hardhat/plugins'
 
 /** Resolves with the answer, or throws if standard input ends first. Input from a pipe is an answer too. */

@@ -29,7 +29,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** The slices of the present contracts and invariants. Processes claim a slice by a file, which only one of them can create. */
+/** The slices of the present contracts and invariants. Processes claim a slice by a file, which only one process can create. */
 export class Campaign {
   readonly contracts = digestOf('contracts/**/*.sol')
   readonly #folder: string

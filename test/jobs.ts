@@ -70,7 +70,7 @@ const EARLY = /^test\/(domain|simulate|service|api\/(commands|http|live|order-en
 /** Whether the job can run before the artifacts of the contracts are built. */
 export const isEarly = ({ name }: Job): boolean => EARLY.test(name)
 
-/** Jobs that can begin at once, then those that take long, then the others. */
+/** Jobs that can begin at once, then long jobs, then all other jobs. */
 const rank = (job: Job): number => (isEarly(job) ? 0 : SLOW.test(job.name) ? 1 : 2)
 
 export const inOrder = (jobs: readonly Job[]): Job[] => jobs.toSorted((one, other) => rank(one) - rank(other))

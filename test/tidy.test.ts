@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import ts from 'typescript'
 import {
+  commentBlocks,
   documentLines,
   type Passage,
   solidityComments,
@@ -13,6 +14,8 @@ import {
 } from './support/passages.ts'
 
 const MAX_FUNCTION_LINES = 70
+/** A comment says one thing. A second thing stands at the function, field or constant that it is about. */
+const MAX_COMMENT_LENGTH = 200
 const MAX_FILE_LINES = { ts: 400, tsx: 400, sol: 500 } as const
 
 const tracked = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(existsSync)
@@ -22,6 +25,14 @@ const modules = written.filter((path) => /\.tsx?$/.test(path))
 const CCXT_CLASS = 'ccxt/clearbatch.ts'
 /** A migration is a list of statements, not a piece of logic. */
 const logic = modules.filter((path) => !path.startsWith('db/migrations/') && path !== CCXT_CLASS)
+
+/** The heading or a type of these files has a table that is read as a whole: of prices' rules, statuses and byte offsets. */
+const WITH_TABLE = [
+  'domain/auction/clearing.ts',
+  'domain/orders/order-state.ts',
+  'domain/settlement/settlement-codec.ts',
+]
+const product = modules.filter((path) => !path.startsWith('test/') && !WITH_TABLE.includes(path))
 
 const textOf = (path: string): string => readFileSync(path, 'utf8')
 const linesOf = (text: string): number => text.trimEnd().split('\n').length
@@ -75,6 +86,15 @@ const bannedIn = (passages: readonly Passage[]): string[] =>
     .filter(({ text }) => BANNED.test(text))
     .map(({ place, text }) => `${place}: "${BANNED.exec(text)?.[0]}" in ${text.trim().slice(0, 120)}`)
 
+/** Pronouns without the noun beside them; the reader has to look for it. */
+const NOUNLESS = /\b(the ones|the others|one of them)\b/i
+
+const nounlessIn = (passages: readonly Passage[]): string[] =>
+  passages.filter(({ text }) => NOUNLESS.test(text)).map(({ place, text }) => `${place}: ${text.trim()}`)
+
+/** Words with which a comment would name no subject, such as "Of the last update" for "Index at the last update". */
+const SUBJECTLESS = /^(Of|Those|Else|What|Beyond|Which)\b/
+
 /** A title that starts with a condition goes on after a comma or a colon. */
 const stopsAtCondition = (title: string): boolean =>
   /^(when|given|if|while|after|before|where|with|without)\b/i.test(title) && !/[,:]/.test(title)
@@ -118,6 +138,20 @@ describe('the repository', () => {
     const solidity = filesOfKind('.sol').flatMap(solidityComments)
     const documents = filesOfKind('.md').flatMap(documentLines)
     expect(bannedIn([...comments, ...solidity, ...documents])).to.deep.equal([])
+  })
+
+  it('says one thing per comment, and begins with its subject', () => {
+    const comments = product.flatMap(commentBlocks)
+    const long = comments.filter(({ text }) => text.length > MAX_COMMENT_LENGTH)
+    expect(long.map(({ place, text }) => `${place}: ${text.length} characters`)).to.deep.equal([])
+    const subjectless = comments.filter(({ text }) => SUBJECTLESS.test(text))
+    expect(subjectless.map(({ place, text }) => `${place}: ${text}`)).to.deep.equal([])
+  })
+
+  it('has a noun beside each pronoun in comments and titles', () => {
+    const comments = [...filesOfKind('.ts'), ...filesOfKind('.tsx')].flatMap(typescriptComments)
+    const titles = filesOfKind('.test.ts').flatMap(testTitles)
+    expect(nounlessIn([...comments, ...titles])).to.deep.equal([])
   })
 
   it('titles every test with an outcome, in the words of the glossary', () => {

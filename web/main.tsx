@@ -1,4 +1,4 @@
-/** Starts the page. */
+/** Entry point of the page. */
 import { render } from 'preact'
 import './style/base.css'
 import './style/panels.css'
@@ -13,14 +13,14 @@ import { loadTrading } from './ui/lazy.tsx'
 import './feed/connection.ts'
 
 startMarkets()
-/** Failures that no panel has caught: no error is only in the console. */
+/** Shows errors that no panel catches, so that none is only in the console. */
 addEventListener('unhandledrejection', ({ reason }) => {
   const error = reason instanceof Error ? reason : new Error(String(reason))
   if (isStaleChunk(error) && reloadOnce()) return
   toast({ id: 'failure', kind: 'bad', title: 'The page could not do this', text: error.message })
 })
 
-// On every screen, because the dead-man switch fires unless a tab renews it.
+// Runs on every screen, because the dead-man switch fires unless a tab renews it.
 void startSession().then(async () => {
   if (session.value !== null) await Promise.all([reconnect(), loadTrading()])
 })

@@ -1,6 +1,6 @@
 /**
- * The equity of an account over time, from tables that grow with its own events only: positions are valued at the end of each interval when
- * they are read, so that an idle account costs nothing between its events.
+ * Equity of an account over time. Positions are valued when they are read, at the end of each interval, so that an
+ * account without events costs nothing.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -174,7 +174,7 @@ export interface ValuedPosition extends HeldPosition {
   readonly at: number
 }
 
-/** Positions at the end of each interval. In a market without one it costs a look-up; in the others three per interval. */
+/** Positions at the end of each interval. A market without positions costs one lookup, each other market three per interval. */
 export async function positionsAt(
   db: Db | Tx,
   userId: number,

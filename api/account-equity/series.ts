@@ -47,8 +47,8 @@ export interface EquityPage {
 }
 
 /**
- * The newest page of the range, from one snapshot: an event between two statements would be in one part of a point and not in another. An account
- * with positions in many markets gets fewer intervals per page.
+ * The newest page of the range. It is read from one snapshot, so that all parts of a point include the same events. An
+ * account with many positions gets fewer intervals per page.
  */
 export function equityPage(db: Db | Tx, account: EquityAccount, range: EquityRange): Promise<EquityPage> {
   if (db.isTransaction) return readPage(db, account, range)

@@ -8,7 +8,7 @@ import { anyNumber } from '../wire/list-query.ts'
 /** Tables that `profitsOfUser` reads. */
 export const PROFIT_TABLES = ['read.realized_profits'] as const
 
-/** Of one interval, over the account's markets. */
+/** Profit of one interval, summed over the account's markets. */
 export interface ProfitRow {
   readonly start: number
   readonly realized_pnl: bigint

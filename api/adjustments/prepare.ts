@@ -18,7 +18,7 @@ export interface PreparePorts {
   readonly engine: EngineCalls
 }
 
-/** The attempt of the request: a new one, or the one that the same request has prepared before. Throws an ApiError if it is refused. */
+/** The request's attempt: new, or prepared earlier by the same request. Throws an ApiError if it is refused. */
 export async function prepare(
   { db, engine, killPoint }: PreparePorts,
   { userId }: Caller,

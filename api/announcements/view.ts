@@ -22,7 +22,7 @@ export const announcementView = (row: Stored): Announcement => ({
   withdrawn_at: timeOrNull(row.withdrawn_at),
 })
 
-/** The rows have windows. */
+/** Only for announcements with a window. */
 export const windowView = (row: Stored, now: Millis): MaintenanceWindow => ({
   announcement_id: row.announcement_id,
   title: row.title,

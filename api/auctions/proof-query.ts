@@ -1,4 +1,4 @@
-/** What the proof of a batch is made from: the inputs that its auction stored, and what became of its fills. */
+/** Reads the input of a batch proof: the stored auction inputs, and the states of its fills. */
 import { sql } from 'kysely'
 import { loadPackedInputs, loadTerms } from '../../db/batches.ts'
 import type { Db, Tx } from '../../db/client.ts'
@@ -19,13 +19,13 @@ export interface BatchKey {
 export interface BatchState {
   /** Every part is confirmed or voided. */
   readonly isFinal: boolean
-  /** What became of the parts, with their transactions. Equal states of a final batch have equal proofs. */
+  /** States of the parts, with their transactions. Equal states of a final batch have equal proofs. */
   readonly parts: string
 }
 
 /**
- * What the thread that makes proofs receives. Rows are JSON that this thread does not read: a batch may have ten thousand orders, and other
- * requests wait meanwhile.
+ * Input of the proof thread. Rows stay JSON text on this thread: parsing a batch with 10,000 orders would delay other
+ * requests.
  */
 export interface CapturedBatch extends BatchKey {
   readonly key: Uint8Array
@@ -71,7 +71,7 @@ export async function batchState(db: Db | Tx, { marketId, batchId }: BatchKey): 
   return { isFinal: row.is_final, parts: row.parts }
 }
 
-/** Of a batch that exists. Throws PROOF_NOT_AVAILABLE. */
+/** Reads an existing batch. Throws PROOF_NOT_AVAILABLE. */
 export async function captureBatch(db: Db | Tx, batch: BatchKey): Promise<CapturedBatch> {
   const { marketId, batchId } = batch
   const inputs = await loadPackedInputs(db, marketId, batchId)
@@ -86,7 +86,10 @@ export async function captureBatch(db: Db | Tx, batch: BatchKey): Promise<Captur
   return { ...batch, key: await proofKey(db), inputs, oracle, fills: rows[0]?.fills ?? '[]' }
 }
 
-/** JSON of a list of `NameRow`. The id of an order names the sequence of its acceptance; its trigger gave a conditional order another one. */
+/**
+ * JSON list of `NameRow`. An order id contains its acceptance sequence; a triggered conditional order has a different
+ * sequence in the book.
+ */
 export async function namesOf(db: Db, marketId: MarketId, { ids, triggered }: OrderNames): Promise<string> {
   const { rows } = await sql<{ names: string }>`
     select coalesce(json_agg(json_build_array(seq, order_id, hash)), '[]')::text as names from (

@@ -30,7 +30,10 @@ interface FinalProof extends Proof {
   readonly isFinal: boolean
 }
 
-/** Reads or makes proofs. Requests for the same proof that arrive while it is made share it; a read with a bookmark has one of its own. */
+/**
+ * Reads or builds proofs. Concurrent requests for the same proof share one build; a read with a bookmark does not
+ * share.
+ */
 function createProofReads(app: App, { db, readAfter }: ProofPorts) {
   const proofs = createProofs()
   app.addHook('onClose', () => proofs.stop())

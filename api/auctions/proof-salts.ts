@@ -1,6 +1,6 @@
 /**
- * Salts of the commitments in proofs. Each is a hash of its order under a key of its batch, which is an HMAC under a key that only the
- * exchange has: nothing is stored per order, and a published salt reveals nothing about another.
+ * Salts of the commitments in proofs. They are derived by HMAC from a secret key, so that none is stored and a
+ * published salt reveals no other salt.
  */
 import { createHmac } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'

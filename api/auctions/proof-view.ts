@@ -40,7 +40,7 @@ export interface OrderName {
 
 export interface ProofInput extends Pick<CapturedBatch, 'marketId' | 'batchId' | 'key' | 'oracle'> {
   readonly inputs: ClearingInputs
-  /** Of every order in the inputs. */
+  /** Names of all orders in the inputs. */
   readonly orders: ReadonlyMap<Seq, OrderName>
   readonly fills: readonly FillRow[]
 }

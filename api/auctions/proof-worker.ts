@@ -9,7 +9,7 @@ import type { FillRow, NameRow, OrderNames } from './proof-query.ts'
 import { ordersOf, proofView } from './proof-view.ts'
 import type { Answer, MadeProof, Task } from './proofs.ts'
 
-/** Of the batch whose proof is being made. */
+/** Inputs of the batch whose proof is being made. */
 let inputs: ClearingInputs | null = null
 
 /** Statuses that a fill keeps. */

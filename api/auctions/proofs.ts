@@ -10,7 +10,7 @@ import { notAvailable } from './proof-query.ts'
 /** The JSON of a proof. */
 export interface Proof {
   readonly gzip: Uint8Array
-  /** Of the JSON. */
+  /** Digest of the JSON. */
   readonly digest: string
 }
 
@@ -128,7 +128,7 @@ export function createProofs({ bytes, waiting }: ProofLimits = DEFAULTS): Proofs
   let places = 0
   let isStopped = false
 
-  /** Runs `work` after all earlier ones. */
+  /** Runs `work` after all earlier work. */
   async function inTurn<Value>(work: () => Promise<Value>): Promise<Value> {
     if (places > waiting) throw new ApiError('PROOF_CAPACITY', {}, '1')
     places++

@@ -13,7 +13,7 @@ import { hashApiKey, isApiKey } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { KeyUses } from './key-uses.ts'
 
-/** What a request presents: its Authorization header, and the network address that it comes from. */
+/** Credentials of a request: its Authorization header and its network address. */
 export interface Presented {
   readonly authorization: string | undefined
   readonly address: string
@@ -21,7 +21,7 @@ export interface Presented {
 
 export interface Authenticate {
   (presented: Presented): Promise<Caller>
-  /** The caller, if no check of the credential has to wait; null also if it is refused. */
+  /** The caller, if the credential can be checked without waiting; null otherwise, or if it is refused. */
   known(presented: Presented): Caller | null
 }
 
@@ -45,7 +45,7 @@ interface KnownKey {
   readonly caller: Caller
   readonly allows: AllowsAddress
   readonly until: number
-  /** When its use is noted next. */
+  /** Time of the next recorded use. */
   noteAt: number
 }
 
@@ -59,7 +59,7 @@ function split(authorization: string | undefined): [scheme: string, credential: 
   return [scheme.toLowerCase(), credential]
 }
 
-/** The keys that requests use. A key is dropped at the notification that it was replaced or revoked. */
+/** Cache of API keys in use. A notification that a key was replaced or revoked drops it. */
 function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
   const cache = new Map<string, KnownKey>()
   // Counts replaced and revoked keys: a row that was read before a notification must not enter the cache after it.
@@ -87,18 +87,19 @@ function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
     return { caller, allows, noteAt, until: clock.now() + CACHE_MS }
   }
   return {
-    /** Undefined if it must be looked up. */
+    /** The cached key; undefined if it must be looked up. */
     known(keyHash: Buffer): KnownKey | undefined {
       const found = cache.get(keyHash.toString('latin1'))
       return found !== undefined && found.until > clock.now() ? found : undefined
     },
-    /** Whether the key was valid a moment ago: looking it up again is no guess. */
+    /** Whether the key was valid recently. Looking it up again then does not count as a guess. */
     wasKnown: (keyHash: Buffer): boolean => cache.has(keyHash.toString('latin1')),
     /** Null if there is no such key. */
     async lookUp(keyHash: Buffer): Promise<KnownKey | null> {
       const name = keyHash.toString('latin1')
       const before = replaced
-      // Without a listener, also while the row is read, a replaced key would stay in the cache.
+      // Caches only while notifications arrive, before and after the read: otherwise a replaced key would stay in the
+      // cache.
       const isHeard = notifications.isListening()
       const loaded = await load(keyHash, cache.get(name)?.noteAt ?? 0)
       cache.delete(name)
@@ -114,7 +115,7 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
   const { clock, bearer, failures, keyUses } = ports
   const keys = createKeyCache(ports)
 
-  /** Counts a credential that is refused. */
+  /** Runs `verify` and counts a refused credential. */
   async function attempt<Result>(address: string, verify: () => Promise<Result>): Promise<Result> {
     failures.check(address)
     try {
@@ -131,7 +132,7 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
     return found
   }
 
-  /** Notes the use of a key. */
+  /** Records the use of a key. */
   function use(found: KnownKey, keyHash: Buffer): Caller {
     const now = clock.now()
     if (now >= found.noteAt) {
@@ -166,7 +167,7 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
   async function authenticate({ authorization, address }: Presented): Promise<Caller> {
     const [scheme, credential] = split(authorization)
     if (scheme === 'key') return byApiKey(credential, address)
-    // The scheme may be a key without its scheme: it is not repeated.
+    // The error does not repeat the scheme, because it may be a key sent without a scheme.
     if (scheme !== 'bearer') throw new ApiError('CREDENTIAL_MALFORMED', { field: 'authorization' })
     return bearer?.known(credential) ?? attempt(address, () => verifyToken(credential))
   }

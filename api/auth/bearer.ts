@@ -31,7 +31,7 @@ const UNKNOWN_KEY_COOLDOWN_MS = 30_000
 /** Keys are requested again after this time, so that a withdrawn key ends. */
 const KEYS_MAX_AGE_MS = 600_000
 const PROVIDER_TIMEOUT_MS = 3_000
-/** After a failed request for the provider's keys, time without another one. */
+/** Pause after a failed request for the provider's keys. */
 const PROVIDER_PAUSE_MS = 2_000
 const MAX_KEY_SET_LENGTH = 256 * 1024
 /** How long a verified token is not verified again. */
@@ -63,7 +63,7 @@ function refusal(error: unknown): ApiError {
     : invalid(undefined, error.code)
 }
 
-/** What costs nothing to check, before a key is looked up: an invented token causes no request to the provider. */
+/** Checks the token's header before a key lookup, so that a malformed token causes no request to the provider. */
 function checkHeader(token: string): void {
   let header: ReturnType<typeof decodeProtectedHeader>
   try {

@@ -1,4 +1,4 @@
-/** Challenges: texts in the form of EIP-4361 that the owner's wallet signs once, for one action of the account. */
+/** Challenges: texts in the form of EIP-4361. The owner's wallet signs each once, for one action of the account. */
 import { randomUUID } from 'node:crypto'
 import { generateNonce, SiweMessage } from '@signinwithethereum/siwe'
 import { findChallenge, insertChallenge, takeChallenge } from '../../db/auth-challenges.ts'
@@ -11,7 +11,7 @@ import type { Caller } from './caller.ts'
 
 export const CHALLENGE_LIFE_MS = 5 * 60_000
 
-/** What the wallet shows, and the endpoint that takes the signature. */
+/** Statement that the wallet shows, and endpoint that receives the signature, by action. */
 const ACTIONS: Readonly<Record<ChallengeAction, { readonly statement: string; readonly path: string }>> = {
   rotate_api_key: {
     statement:
@@ -27,9 +27,12 @@ const ACTIONS: Readonly<Record<ChallengeAction, { readonly statement: string; re
 
 export interface Challenges {
   create(caller: Caller, action: ChallengeAction): Promise<AuthChallengesTable>
-  /** The caller's open challenge. Throws for one that is used or expired, and alike for an unknown and a foreign one. */
+  /**
+   * The caller's open challenge. Throws if it is used or expired; unknown challenges and those of other accounts cause
+   * the same error.
+   */
   open(caller: Caller, challengeId: string, action: ChallengeAction): Promise<AuthChallengesTable>
-  /** Uses it up in the transaction of the action. False if it is no longer open. */
+  /** Uses the challenge in the transaction of its action. False if it is no longer open. */
   take(tx: Tx, challenge: AuthChallengesTable): Promise<boolean>
 }
 

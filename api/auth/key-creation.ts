@@ -1,4 +1,7 @@
-/** Creates API keys of the caller, by a challenge that the owner's wallet has signed: in place of the key named `default`, or a further one. */
+/**
+ * Creates API keys by a challenge that the owner's wallet has signed. A key replaces the key named `default`, or is
+ * additional.
+ */
 import {
   API_KEYS_CHANNEL,
   addApiKey,

@@ -11,7 +11,7 @@ export interface KeyUses {
 }
 
 const FLUSH_MS = 5_000
-/** Uses that wait for the next flush, at most; further ones are dropped, because the next minute notes them again. */
+/** Maximum uses that wait for the next flush. Further uses are dropped, because the next minute records them again. */
 const MAX_PENDING = 10_000
 
 export function createKeyUses(db: Db, logger: Logger): KeyUses {

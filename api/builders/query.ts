@@ -11,11 +11,11 @@ export type BuilderDayRow = Selectable<ReadBuilderDaysTable>
 export interface DayPage {
   readonly day: number
   readonly limit: number
-  /** The last row of the page before. */
+  /** Last row of the previous page. */
   readonly after: Pick<BuilderDayRow, 'volume' | 'builder'> | null
 }
 
-/** The builders of a day, largest volume first; one row more than `limit` if there is a next page. */
+/** Builders of a day, largest volume first; `limit` + 1 rows if there is a next page. */
 export async function buildersOfDay(
   db: Db | Tx,
   { day, limit, after }: DayPage,
@@ -23,7 +23,7 @@ export async function buildersOfDay(
   let query = db.selectFrom('read.builder_days').selectAll().where('day', '=', day)
   if (after !== null) {
     const { volume, builder } = after
-    // The first condition bounds the scan of the index.
+    // Bounds the index scan; the next condition excludes rows of the previous page.
     query = query.where('volume', '<=', volume)
     query = query.where(sql<boolean>`(volume < ${volume}::numeric or builder > ${builder})`)
   }
@@ -39,11 +39,11 @@ export interface BuilderPage {
   /** Null: all days. */
   readonly day: number | null
   readonly limit: number
-  /** Day of the last row of the page before. */
+  /** Day of the previous page's last row. */
   readonly before: number | null
 }
 
-/** The days of a builder, newest first; one row more than `limit` if there is a next page. */
+/** Days of a builder, newest first; `limit` + 1 rows if there is a next page. */
 export async function daysOfBuilder(
   db: Db | Tx,
   { builder, day, limit, before }: BuilderPage,

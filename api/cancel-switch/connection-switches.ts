@@ -1,6 +1,6 @@
 /**
- * The dead-man switches of connections to the live feed. The process renews the switch of each connection that it holds, so that the
- * switch fires after its grace whatever ends the connection: its client, the network, or this process.
+ * Dead-man switches of live feed connections. The process renews them; a switch fires after its grace period when the
+ * client, the network or the process fails.
  */
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
@@ -29,7 +29,7 @@ interface Armed extends Holder {
   fireAt: number | null
 }
 
-/** What a connection requested last, with the requests that wait for it. */
+/** A connection's last request, with the callers that wait for it. */
 interface Requested extends Holder {
   readonly graceSeconds: number
   readonly waiting: readonly {
@@ -41,7 +41,7 @@ interface Requested extends Holder {
 const TURN_MS = 500
 /** Renewals in the time of one grace: a switch survives the failure of all but one. */
 const RENEWALS = 4
-/** Most connections whose requests are stored together; renewals come before the next ones. */
+/** Maximum connections whose requests are stored together. Renewals precede further requests. */
 const MOST_REQUESTED = 500
 
 export function createConnectionSwitches(

@@ -11,7 +11,7 @@ import type { IntervalRange } from './range.ts'
 
 export type PriceType = 'last' | 'mark' | 'oracle'
 
-/** Tables that the queries of candles read; the horizon of each needs both. */
+/** Tables behind a page of candles of either price type: `horizonOf` reads batches and prices. */
 export const CANDLE_TABLES = [
   'read.candles',
   'read.batches',
@@ -23,20 +23,20 @@ export interface CandleRange extends IntervalRange {
 }
 
 export interface CandlePage {
-  /** Newest first, of every interval from the page's start to its end, except before the first price. */
+  /** Newest first, for every interval of the page except those before the first price. */
   readonly candles: readonly ShownCandle[]
   /** Whether there are intervals before the page. */
   readonly hasMore: boolean
-  /** Up to this time nothing can change any more. */
+  /** Candles up to this time are final. */
   readonly horizon: number
 }
 
-/** A journal row with an earlier time may come this much later than one with a later time. */
+/** Largest delay of a journal row behind a row with a later time. */
 const DISORDER_MS = 60_000
 
 /**
- * The oldest batch that is neither confirmed nor voided, and the newest price or batch less the disorder. Read before the candles, so that a
- * change between the statements makes an answer less final than it is, never more.
+ * As-of time from which candles are not final. It is read before the candles, so that a change between the two
+ * statements makes an answer less final than it is, never more.
  */
 const horizonOf = (marketId: number) => sql<number>`
   select least(
@@ -70,7 +70,10 @@ async function extentOf(
   return rows[0] as Extent
 }
 
-/** The newest page of the range. The horizon is read first: what is final then is in the rows that are read after it. */
+/**
+ * The newest page of the range. The horizon is read before the rows, so that the rows contain everything that it
+ * declares final.
+ */
 export async function candlePage(db: Db | Tx, spec: MarketSpec, range: CandleRange): Promise<CandlePage> {
   const { interval, priceType, to } = range
   const { marketId } = spec
@@ -82,7 +85,10 @@ export async function candlePage(db: Db | Tx, spec: MarketSpec, range: CandleRan
   return { candles: candles.reverse(), hasMore: from > earliest, horizon }
 }
 
-/** Start of the newest page, and of the whole list. `first` is the time of the first value: without one there is nothing to show. */
+/**
+ * Start of the newest page (`from`) and of the whole list (`earliest`). `first`: time of the first value; null if there
+ * is no value.
+ */
 export function pageStart(
   { interval, limit, to, from }: IntervalRange,
   first: number | null,
@@ -103,7 +109,7 @@ interface StoredRange {
   readonly to: number
 }
 
-/** One statement: the row before the range, if there is one, and those in it. */
+/** Rows in the range, and the last row before it, in one statement. */
 export async function storedCandles(
   db: Db | Tx,
   spec: MarketSpec,

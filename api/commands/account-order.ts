@@ -3,7 +3,7 @@
 export interface CommandTurn {
   /** Resolves once every earlier command of the account has been sent, or has ended. */
   readonly begins: Promise<void>
-  /** The command is being sent; later ones may follow. Repeated calls have no effect. */
+  /** The command is being sent; later commands may follow. Repeated calls have no effect. */
   sent(): void
   /** Resolves once every earlier placement of the account has ended. */
   afterPlacements(): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * Placements that this process has received and not answered, by account. A cancel that follows a placement may arrive before the order is
- * verified or sent; it waits for the placements before it instead of missing their orders.
+ * Unanswered placements of this process, by account. A later cancel waits for them, instead of missing orders that are
+ * not verified or sent yet.
  */
 
 /** One placement, or one batch. */

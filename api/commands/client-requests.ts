@@ -24,8 +24,8 @@ export const requestOf = (endpoint: string, body: { readonly client_request_id: 
 })
 
 /**
- * The results of a command that was executed before, else null. This read avoids rejecting a repeated command by checks whose
- * result changes with time, and finds requests that have left the engine's state.
+ * Results of an earlier execution of the command, or null. Finds requests that the engine no longer has, and precedes
+ * checks whose result changes with time.
  */
 export async function storedRequest(
   db: Db,

@@ -124,7 +124,7 @@ export interface CancelAll {
   readonly covers: readonly number[]
 }
 
-/** What a command has done: in this execution, or in one before with the same `client_request_id`. */
+/** Result of a command: from this execution, or stored by an earlier one with the same `client_request_id`. */
 export type Executed = { readonly report: CommandReport } | { readonly stored: StoredRequest }
 
 export const hashesOf = ({ items }: Pick<Command, 'items'>): string[] =>

@@ -1,6 +1,6 @@
 /**
- * Sends commands to the engine, which decides the commands of an account in the order in which they were sent. A command that may depend on ended
- * orders or requests which the engine no longer has is sent with what the tables have of them.
+ * Sends commands to the engine, which decides an account's commands in the order of sending. Ended orders and requests
+ * that the engine no longer has are sent along from the tables.
  */
 import type {
   CancelAllCommand,
@@ -50,7 +50,7 @@ export interface DispatcherPorts extends ReleasedThingsPorts {
 
 export interface DispatcherOptions {
   readonly commandTimeoutMs: number
-  /** Commands that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands; further commands are refused at once. */
   readonly maxQueue: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * The outcome of a command that is refused before the engine decides it. An earlier attempt at the same command, by this process or another one, may
- * have been executed, or may still wait here; a refusal of the engine has read it and needs no further check.
+ * Outcome of a command that is refused before the engine decides it: an earlier attempt, perhaps of another process,
+ * may have been executed or may still wait.
  */
 
 import type { PlacementOutcome } from '../catalogue-entry.ts'
@@ -8,7 +8,7 @@ import { ApiError, type ErrorContext } from '../errors.ts'
 import { catalogued } from '../http/errors.ts'
 import type { Settled } from './settled-commands.ts'
 
-/** What was found of an earlier attempt. */
+/** Result of looking up an earlier attempt. */
 export interface Finding {
   readonly outcome: PlacementOutcome
   readonly facts?: ErrorContext

@@ -1,4 +1,4 @@
-/** The command pipeline: the one entry for everything that changes orders. Counts each command by its result. */
+/** The command pipeline: the only entry for commands that change orders. Counts each command by its result. */
 import type { Db } from '../../db/client.ts'
 import { pruneRequests } from '../../db/client-requests.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -44,7 +44,10 @@ import { validateOrder } from './validate-order.ts'
 import { createVerifier } from './verify-signature.ts'
 
 export interface CommandPipeline {
-  /** Announces a placement before its limits are checked: cancels that follow it wait for it. The caller ends it with `answered`. */
+  /**
+   * Announces a placement before its limits are checked, so that later cancels wait for it. The caller ends it with
+   * `answered`.
+   */
   arrive(caller: Caller): Arrival
   place(caller: Caller, body: PlaceOrderBody, arrival?: Arrival): Promise<PlaceOrderAnswer>
   /** Places a reduce-only market order. */
@@ -86,13 +89,13 @@ export type CommandPipelineOptions = Pick<
   | 'signatureExplanations'
 >
 
-/** Cancels of unknown orders within so many milliseconds send one barrier. */
+/** Cancels of unknown orders within this time share one barrier. */
 const JOIN_MS = 2
 
-/** Each refused item of a batch looks for its earlier attempts: those of so many milliseconds do it together. */
+/** Refused items within this time share one lookup of their earlier attempts. */
 const REFUSALS_JOIN_MS = 25
 
-/** Orders under way that an api accepts, however slow their answers are. */
+/** Concurrent orders that an API process always accepts, however slow their answers are. */
 const LEAST_PLACEMENTS = 32
 
 const PRUNE_INTERVAL_MS = 60_000
@@ -150,7 +153,7 @@ export function createCommandPipeline(
     most: options.maxQueue,
   })
   metrics.gauge('api_placement_bound', () => limit.bound)
-  /** Refused before anything is spent on the orders: an earlier attempt may have placed them. */
+  /** Refuses over the limit before the orders cost anything. An earlier attempt may have placed them. */
   async function limited<Value>(orders: number, work: () => Promise<Value>): Promise<Value> {
     if (!limit.enter(orders)) throw new ApiError('OVERLOADED', {}, '1').beforeReading()
     const enteredAt = performance.now()
@@ -212,7 +215,7 @@ export function createCommandPipeline(
     async stop() {
       stopPruning()
       await dispatcher.stop()
-      // The answer to an executed command is built from further reads.
+      // Answers to executed commands still read from the database.
       await Promise.allSettled(open)
     },
   }

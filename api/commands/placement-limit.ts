@@ -1,8 +1,6 @@
 /**
- * Bounds the placements that are under way, so that an exchange which is offered more than it can do answers what it accepts fast, and refuses the
- * rest at once. The bound falls while the mean answer takes longer than the target, and rises while answers are fast: additive increase,
- * multiplicative decrease (Chiu and Jain, 1989). A burst is accepted whole, because the bound falls only after answers were slow; a single slow
- * answer changes nothing.
+ * Bounds concurrent placements, so that an overloaded exchange answers accepted placements fast and refuses the rest at
+ * once.
  */
 
 export interface PlacementLimitOptions {
@@ -27,6 +25,10 @@ const DECREASE = 0.8
 /** Weight of the newest answer in the mean. */
 const SMOOTHING = 0.1
 
+/**
+ * Additive increase, multiplicative decrease (Chiu and Jain, 1989) of the bound, by mean answer time. A burst enters
+ * whole, because the bound falls only after slow answers.
+ */
 export function createPlacementLimit({ targetMs, least, most }: PlacementLimitOptions): PlacementLimit {
   let bound = most
   let underWay = 0

@@ -5,8 +5,8 @@ import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
 
 /**
- * False if it is not known within a while: a command that was received may then still be executed. Commands with one of the keys `fences` that an api,
- * perhaps a frozen one, has received before the engine answers and not sent are not executed afterwards.
+ * True once all received commands are decided, and unsent commands with a key in `fences` can no longer be executed.
+ * False if this is not known within a time limit.
  */
 export type Settled = (fences: readonly string[]) => Promise<boolean>
 
@@ -15,7 +15,7 @@ interface Joining {
   readonly isSettled: Promise<boolean>
 }
 
-/** A barrier with more is sent apart from the next one. */
+/** Maximum fences that callers join in one barrier; more fences are sent in a separate barrier. */
 const JOINED_FENCES = 1_000
 
 /** Calls within `joinMs` send one barrier. */

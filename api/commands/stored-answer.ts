@@ -1,6 +1,6 @@
 /**
- * Answers to batches of placements: to one that has just been executed, and to its repetition. The engine stores of each order only the fields that
- * change later; all other fields are read from the order's row, which is never deleted.
+ * Answers to batches of placements and their repetitions. The engine stores only fields that change later; other fields
+ * are read from the order's row, which is never deleted.
  */
 import type {
   Json,
@@ -152,7 +152,7 @@ function repeatedResult(result: RequestResult, context: RequestContext): Result 
   }
 }
 
-/** The order in its state when the request was decided. Its average price and its fee are the present ones. */
+/** The order as it was when the request was decided, but with its present average price and fee. */
 function asDecided(stored: StoredOrder, { reserved, held, ...then }: StoredOrderState): StoredOrder {
   const average =
     stored.filled === 0 ? 0n : (stored.filled_value * BigInt(then.filled)) / BigInt(stored.filled)

@@ -1,4 +1,4 @@
-/** Closes a position: a signed reduce-only market order, of which each auction fills at most the position. */
+/** Closes a position with a signed reduce-only market order. Each auction fills at most the position's size. */
 import { type MarketSpec, quantityOf } from '../../domain/market/market.ts'
 import type { Steps } from '../../domain/units.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -48,7 +48,7 @@ function checkClose({
     })
 }
 
-/** The part of the position that the order closes. A repetition meets the position of now. */
+/** Part of the position that the order closes. For a repeated request, the present position counts. */
 function closingView(spec: MarketSpec, { order, position }: Placed) {
   const view = (of: (size: number) => number) => {
     const steps = position === undefined ? null : (of(Math.abs(position)) as Steps)

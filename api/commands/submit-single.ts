@@ -57,7 +57,7 @@ export const NOT_IN_BOOK = null
 
 const MAX_DUPLICATE_FILLS = 1000
 
-/** Only an order that existed before has fills. */
+/** A new order has no fills; only a duplicate of an earlier order can. */
 async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed): Promise<Fill[]> {
   if (!isDuplicate || order.filled + order.settling === 0) return []
   const rows = await fillsOfOrder(db, order.order_id, { limit: MAX_DUPLICATE_FILLS, cursor: null })
@@ -67,7 +67,10 @@ async function fillsOf(db: Db, spec: MarketSpec, { isDuplicate, order }: Placed)
 /** Reads share connections, so a placement that is committed waits for them no longer than this. */
 const QUOTES_WAIT_MS = 100
 
-/** Null for a limit order, and if the book cannot be read in time: the placement is answered all the same. */
+/**
+ * Best quotes for the effective price. Null for a limit order, or if the book cannot be read in time; the placement is
+ * answered anyway.
+ */
 export function quotesFor(
   { db, clock, logger }: CommandPorts,
   spec: MarketSpec,
@@ -85,7 +88,7 @@ export function quotesFor(
   return () => Promise.race([reading, setTimeout(QUOTES_WAIT_MS, null, { ref: false })])
 }
 
-/** A command of one item. It needs no `client_request_id`: a repetition is recognised by the order. */
+/** A command with one item. It needs no `client_request_id`, because the order identifies a repetition. */
 export const singleCommand = (
   { userId, address }: Caller,
   item: Exclude<Item, { readonly kind: 'refused' }>,
@@ -116,7 +119,7 @@ export async function executeOne<Result extends Placed | Cancelled>(
   return { result: onlyResult<Result>(report), balance: report.balance }
 }
 
-/** A placement whose command was executed; `answer` reads what the answer shows beside it. */
+/** An executed placement. `answer` reads the additional fields of the response, such as fills and quotes. */
 export interface ExecutedPlacement {
   readonly spec: MarketSpec
   readonly placed: Placed
@@ -134,7 +137,7 @@ export async function placeOrder(
   return afterExecution(ports.logger, { order_id, order_hash }, answer)
 }
 
-/** `check`: of the body, before the order is parsed. */
+/** Executes a placement without its response. `check` validates the body before the order is parsed. */
 export async function executePlacement(
   ports: CommandPorts,
   caller: Caller,
@@ -155,7 +158,7 @@ export async function executePlacement(
     },
   )
   const clientOrderId = body.client_order_id ?? null
-  // A cancel sent from now on finds the market of the order and is sent behind this command.
+  // Later cancels find the order's market and are sent after this command.
   orderMarkets.record(order.hash, spec.marketId)
   const quotes = quotesFor(ports, spec, userId, order)
   const executed = attempts.executing(placementIdentity(findBySalt, salted, order.hash), () =>
@@ -193,8 +196,8 @@ export const placementAnswer = async (
 })
 
 /**
- * Another api may have received the order: nothing is said of it before the engine has decided it. A placement that the engine receives afterwards is
- * not executed, because the answer says that the order does not exist.
+ * Waits for the engine, because another API process may have received the order. A later placement is not executed,
+ * because the answer states that the order does not exist.
  */
 async function marketOfSettled({ settled, orderMarkets }: CommandPorts, userId: number, hash: string) {
   await requireSettled(settled, [orderKey(userId, hash), cancelKey(userId, hash)])

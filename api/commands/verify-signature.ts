@@ -20,7 +20,7 @@ export interface Verifier {
 export interface VerifierPorts {
   readonly db: Db
   readonly clock: Clock
-  /** All markets: an order may have been signed for another one by mistake. */
+  /** All markets, because an order may have been signed for a different market by mistake. */
   readonly markets: Pick<MarketDirectory, 'all'>
   readonly recoverSigners: RecoverSigners
 }

@@ -10,7 +10,7 @@ import type { Fill, FillProcessing, FillStage, PublicFill, PublicPart } from './
 
 export type FillRow = Selectable<ReadFillsTable>
 
-/** Block times have a resolution of one second, so a transaction can appear mined before it was sent; the later time is used. */
+/** Block times are whole seconds, so a transaction can appear mined before it was sent. The later time is returned. */
 const notBefore = (earlier: number | null, time: number | null): number | null =>
   earlier === null || time === null ? time : Math.max(earlier, time)
 
@@ -45,7 +45,7 @@ export function fillView(spec: MarketSpec, row: FillRow): Fill {
     block_number: row.block,
     created_at: isoTime(row.matched_at),
     updated_at: isoTime(changedAt(row)),
-    // Rows of the feed from before the column existed do not have it.
+    // Older feed rows lack this column.
     builder: row.builder ?? null,
   }
 }
@@ -90,8 +90,8 @@ const stateOf = (row: FillRow): string =>
   [row.status, row.price, row.tx_hash, row.block, row.matched_at, changedAt(row)].join()
 
 /**
- * The fills by part, in their order. Fills of a part have one state, unless some were voided or settled by the chain alone: then each state is
- * an item. A part in one state whose fills readers have already (`isKnown`) is shown without them.
+ * Fills by part. A part is split by state if some of its fills were voided or settled by the chain alone. A part with
+ * one state is shown without fills that `isKnown` names.
  */
 export function publicPartsView<Row extends FillRow>(
   spec: MarketSpec,

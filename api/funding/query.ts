@@ -10,7 +10,7 @@ export type FundingRateRow = Selectable<ReadFundingRatesTable>
 
 export interface FundingRateFilter {
   readonly limit: number
-  /** Of the time from which a rate applies, in milliseconds. */
+  /** Earliest and latest start of a rate's validity, in milliseconds. */
   readonly from: number | null
   readonly to: number | null
   /** The last rate of the previous page. */

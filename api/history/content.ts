@@ -1,4 +1,4 @@
-/** The content of each kind of file as CSV: its columns, its rows page by page, and the line of a row. */
+/** CSV content of each kind of file: columns, rows page by page, and the line of a row. */
 import type { Db, Tx } from '../../db/client.ts'
 import type { FileKey } from '../../db/history-files.ts'
 import { type MarketSpec, priceOf, quantityOf, tickStepValue } from '../../domain/market/market.ts'
@@ -21,7 +21,7 @@ import {
 
 export interface Content<Row> {
   readonly columns: readonly string[]
-  /** Rows behind `after` in the order of the file; fewer than `limit` at its end. */
+  /** Rows after `after` in file order; fewer than `limit` at the file's end. */
   readonly page: (db: Db | Tx, key: FileKey, page: RowPage<Row>) => Promise<Row[]>
   readonly cells: (spec: MarketSpec, row: Row) => readonly Cell[]
 }

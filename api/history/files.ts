@@ -1,6 +1,6 @@
 /**
- * The files of the public history: built when they are requested, kept while there is room, and compared with the first build ever, so that a
- * file never changes. Requests for the same file share its build.
+ * Files of the public history, built on request and kept while there is room. Each build is compared with the first, so
+ * that a file never changes.
  */
 
 import type { Readable } from 'node:stream'
@@ -94,7 +94,7 @@ class KeptFile implements HistoryFile {
 const nameOf = ({ kind, marketId, day }: FileKey): string => `${kind}/${marketId}/${dayText(day)}`
 
 export function createHistoryFiles(ports: HistoryFilesPorts, config: HistoryConfig) {
-  /** The file that was requested last is the last one. */
+  /** Kept files in order of use: the file that was requested last comes last. */
   const kept = new Map<string, KeptFile>()
   const building = new Map<string, Promise<KeptFile>>()
   const queue: (() => void)[] = []

@@ -8,7 +8,7 @@ import type { HistoryDays } from './query.ts'
 
 export interface HistoryRange {
   readonly kind: HistoryKind | undefined
-  /** First day, inclusive, and the day after the last one. */
+  /** First day, inclusive, and last day, exclusive. */
   readonly from: number | null
   readonly to: number | null
   readonly limit: number

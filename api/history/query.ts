@@ -151,8 +151,8 @@ export type HistoryFill = Pick<
 >
 
 /**
- * Confirmed fills in the order of batch, part and place. Batches of a day are consecutive. Fills that only the chain has widen the range of batches: their
- * batch has no row, or its auction was on the day before.
+ * Confirmed fills by batch, part and place. Fills known only from the chain widen the range of batches, because their
+ * batch has no row or an auction on the day before.
  */
 export async function fillsOfDay(
   db: Db | Tx,

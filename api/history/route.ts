@@ -33,7 +33,7 @@ export function historyRoutes(app: App, ports: HistoryPorts): void {
   fileOfDay(app, ports)
 }
 
-/** Files of days before this one have expired. */
+/** First day whose files have not expired. */
 const oldestDay = ({ clock, config }: HistoryPorts): number => {
   const { retentionDays } = config.history
   return retentionDays === 0 ? 0 : Math.floor(clock.now() / DAY) * DAY - retentionDays * DAY

@@ -33,7 +33,7 @@ declare module 'fastify' {
     readonly bucket?: Bucket
     /** A POST that only computes: it has no effect, its errors have no outcome, and read-only keys may call it. */
     readonly readOnly?: boolean
-    /** Requests of the limit, beyond the first one, that the body of a command costs by its items, or a computation by its work. */
+    /** Additional requests of the limit that a body's items or a computation cost. */
     readonly costOfItems?: (body: never) => number
   }
   interface FastifyRequest {
@@ -49,7 +49,7 @@ export function callerOf(request: FastifyRequest): Caller {
 
 type Limiter = ReturnType<FastifyInstance['createRateLimit']>
 
-/** What limits are counted for: a request, or an operation on a connection. */
+/** Caller that a limit counts: of a request, or of an operation on a connection. */
 export interface Spender {
   readonly ip: string
   readonly caller: Caller | null
@@ -235,8 +235,8 @@ const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit
 })
 
 /**
- * The caller of a read that the limits of anonymous requests refuse: an account has limits of its own on public routes too. Its credential is checked
- * only now, and the refusal stands if it is invalid: it must neither fail a public request nor get around the limits.
+ * Identifies the caller after the limit of anonymous requests has rejected a read, because accounts have limits of
+ * their own. The rejection stands if the credential is invalid.
  */
 async function callerDespite(refusal: unknown, authenticate: Authenticate, request: FastifyRequest) {
   const { authorization } = request.headers
@@ -276,7 +276,7 @@ export interface Access {
   readonly costOf: (request: FastifyRequest) => Promise<CostState>
   /** Counts an operation on a connection like a request: first for its address, then in the bucket. Throws RATE_LIMITED. */
   readonly spend: (bucket: Bucket, spender: Spender) => Promise<void>
-  /** Counts what an operation has cost beyond one request of its bucket. It rejects the next operations, not this one. */
+  /** Counts an operation's additional cost. It rejects later operations, not the present operation. */
   readonly charge: (bucket: Bucket, spender: Spender, requests: number) => void
 }
 
@@ -311,8 +311,8 @@ export function controlAccess(
   })
 
   /**
-   * The account's limit first, then its budget, then that of the address: a request that one of them rejects takes no part of the next. Otherwise the
-   * refused requests of one account would use up what the other accounts of its address share.
+   * Spends the account's limit, its budget, then the address budget, and stops at the first rejection: one account's
+   * rejected requests must not use up the share of its address.
    */
   async function spendOfAccount(bucket: Bucket, spender: Spender, reply: FastifyReply | null): Promise<void> {
     await spend(limiter[bucket], spender, reply, bucket)
@@ -360,7 +360,7 @@ const BYTES_PER_REQUEST = 32 * 1024
 /** The limit of batches allows for their answers. */
 const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels', 'proofs'])
 
-/** The requests that an answer costs beyond the first one: reading, converting and serializing its rows takes more time than the rest. */
+/** Additional requests that an answer costs: most of the time goes to its rows. */
 export const costOfAnswer = (bucket: Bucket, bytes: number): number =>
   COSTED.has(bucket) ? Math.floor(bytes / BYTES_PER_REQUEST) : 0
 
@@ -377,7 +377,7 @@ const REFUSED_SIGNATURE = '"code":"SIGNATURE_'
 /** Orders of a batch of cancels for each of which it costs one request. */
 const CANCELS_PER_REQUEST = 5
 
-/** The requests that a batch of cancels costs beyond the first one. */
+/** Additional requests that a batch of cancels costs. */
 export const costOfCancels = (orders: number): number => Math.ceil(orders / CANCELS_PER_REQUEST) - 1
 
 function chargeAnswers(app: FastifyInstance, charge: Access['charge']): void {

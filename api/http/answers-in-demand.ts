@@ -1,8 +1,4 @@
-/**
- * Answers requests for public answers in demand before the framework handles them: with the headers and the text that an ordinary request
- * for the same URL was answered with a moment ago. The request counts in the same limits and metrics. A request that differs from the
- * ordinary one in anything that its answer depends on is left to the framework.
- */
+/** Answers requests for popular public answers without the framework, from the newest shared answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig } from 'fastify'
 import type { Metrics } from '../metrics.ts'
@@ -40,6 +36,10 @@ const isPlain = ({ method, headers: { host, origin, authorization } }: IncomingM
   method === 'GET' && host !== undefined && origin === undefined && authorization === undefined
 
 /** `route` handles what is not answered here. */
+/**
+ * Requests count in the same limits and metrics. A request that may need a different answer, for example because of its
+ * headers, goes to the framework.
+ */
 function createListener(app: App, ports: DemandPorts, route: Listener): Listener {
   const { answers, limits, addressOf, nextId, metrics, isRefused } = ports
   let isClosing = false

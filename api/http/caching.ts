@@ -1,6 +1,6 @@
 /**
- * Entity tags and cache headers of answers that caches may keep. A route with `config.cached` gets an `ETag`, the digest of its answer unless the route sets one, and
- * answers a request whose `If-None-Match` has it with 304. What counts as immutable is stated in `docs/trade/reads-and-consistency.md`.
+ * Entity tags and cache headers of cacheable answers. `docs/trade/reads-and-consistency.md` states which answers are
+ * immutable.
  */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -10,6 +10,10 @@ const IMMUTABLE = 'public, max-age=86400, immutable'
 /** Caches may store the answer, and ask each time whether it is still the same. */
 const REVALIDATED = 'public, no-cache'
 
+/**
+ * A route with `config.cached` gets an `ETag`, by default the digest of its answer, and returns 304 if `If-None-Match`
+ * lists it.
+ */
 export function cacheAnswers(app: FastifyInstance): void {
   app.addHook('onRoute', ({ config, schema }) => {
     if (config?.cached !== true || schema?.response === undefined) return

@@ -9,7 +9,7 @@ import { extensible } from '../wire/schema.ts'
 type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 type Node = { readonly [name: string]: Json }
 
-/** What has no schemas below it: values. */
+/** Keywords with plain values, below which there are no schemas. */
 const VALUES = new Set(['example', 'examples', 'default', 'enum', 'const'])
 const OWN_KEYWORDS = new Set(['x-expected', 'x-hints'])
 

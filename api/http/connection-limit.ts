@@ -1,7 +1,6 @@
 /**
- * Bounds the open connections of an address for plain HTTP, so that one address cannot use up the process's file descriptors and memory. A
- * trusted proxy may open any number; behind it, the requests of a client that are not answered yet count instead, because each occupies a
- * connection of the proxy. WebSockets have bounds of their own.
+ * Bounds the open HTTP connections of an address, so that no address exhausts the file descriptors or memory of the
+ * process. WebSockets have bounds of their own.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as TlsServer } from 'node:https'
@@ -12,13 +11,13 @@ import { Counts } from './counts.ts'
 import { networkOf } from './network.ts'
 
 export interface ConnectionLimit {
-  /** Whether requests of the connection are rejected: its address has too many. */
+  /** Whether the connection's requests are rejected, because its address has too many connections. */
   isRefused(request: IncomingMessage): boolean
-  /** Whether a request would be one too many of those of its client that a proxy waits for. */
+  /** Whether the client already has the maximum number of unanswered requests behind a proxy. */
   isFull(request: IncomingMessage, ip: string): boolean
   /** Counts a request that came through a proxy until it is answered. */
   countUntilAnswered(request: IncomingMessage, response: ServerResponse, ip: string): void
-  /** The connection has become a WebSocket. */
+  /** Stops counting a connection that has become a WebSocket. */
   release(socket: Socket): void
   guard(app: FastifyInstance): void
 }
@@ -29,23 +28,27 @@ export interface ConnectionLimitOptions {
   readonly trusts: (address: string, hop: number) => boolean
 }
 
-/** Time in which a connection beyond the limit can send its request and read the error. */
+/** Time for a connection above the limit to send its request and read the error. */
 const LINGER_MS = 2_000
-/** At this multiple of the limit, connections are ended without an answer. */
+/** Multiple of the limit from which connections are ended without an answer. */
 const HARD_LIMIT = 2
 
+/**
+ * A trusted proxy may open any number of connections. Behind it, a client's unanswered requests count instead, because
+ * each occupies a connection of the proxy.
+ */
 export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOptions): ConnectionLimit {
   const open = new Counts<string>()
-  /** Requests behind trusted proxies that are not answered yet. */
+  /** Unanswered requests behind trusted proxies, by client. */
   const pending = new Counts<string>()
   const releases = new WeakMap<Socket, () => void>()
   const refused = new WeakSet<Socket>()
-  /** With TLS, requests have a socket of their own above that of the connection. */
+  /** Connection of each TLS socket. Requests over TLS name the TLS socket. */
   const below = new WeakMap<Socket, Socket>()
   const connectionOf = (socket: Socket): Socket => below.get(socket) ?? socket
   const isProxy = ({ remoteAddress }: Pick<Socket, 'remoteAddress'>): boolean =>
     remoteAddress !== undefined && trusts(remoteAddress, 0)
-  /** `received`: connections of the address, or of a client behind a proxy its requests that are not answered yet, with this one. */
+  /** `received`: the address's connections, or a proxied client's unanswered requests, including this one. */
   const error = (received: number): ApiError => {
     const expected = `at most ${perAddress} connections`
     return new ApiError(
@@ -107,7 +110,7 @@ export function createConnectionLimit({ perAddress, trusts }: ConnectionLimitOpt
   }
 }
 
-/** Node.js does not state the connection of a TLS socket; both have the same remote address. */
+/** Matches TLS sockets with their connections by remote address, because Node.js does not state the connection. */
 function pairSockets(server: TlsServer, below: WeakMap<Socket, Socket>): void {
   const open = new Map<string, Socket>()
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

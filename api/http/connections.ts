@@ -40,7 +40,7 @@ export function createConnections(
         connectionsCheckingInterval: CHECK_MS,
         // Node.js would answer a request without Host with an empty body; `guard` rejects it.
         requireHostHeader: false,
-        // Of other paths the header Upgrade is ignored, as HTTP allows.
+        // On other paths the header Upgrade is ignored, as HTTP allows.
         shouldUpgradeCallback: ({ url }: IncomingMessage) => isLivePath(url ?? ''),
       },
       clientErrorHandler: answer,
@@ -78,8 +78,8 @@ interface HttpExchange {
 type NewestRequests = WeakMap<Socket, HttpExchange>
 
 /**
- * Whether an error would reach the client as the answer to what could not be read. Otherwise the client would take it for the answer to an
- * earlier request, or for a second answer to a request that was answered before its body arrived.
+ * Whether the client would match an error to the unreadable request. False if the client could take it for the answer
+ * to an earlier request, or for a second answer to one request.
  */
 function isAnswerable(newest: HttpExchange | undefined): boolean {
   if (newest === undefined) return true
@@ -90,8 +90,8 @@ function isAnswerable(newest: HttpExchange | undefined): boolean {
 }
 
 /**
- * Answers malformed requests with 400 and requests that did not arrive in time with 408, and closes the connection. It is closed without
- * an answer if the error would be taken for another answer; the client then treats the outcome of its earlier request as unknown.
+ * Answers malformed requests with 400 and late requests with 408, then closes the connection. It closes without an
+ * answer if the client could match the error to another request.
  */
 const unparsableAnswerer =
   (newest: NewestRequests, nextId: () => string) =>
@@ -120,8 +120,8 @@ function rawAnswer(error: ApiError, requestId: string): string {
 }
 
 /**
- * The parser goes on reading a connection that `unparsableAnswerer` has answered: what arrives there later must not be executed, because the
- * answer said that nothing was. A body can end after its request's first hook.
+ * Rejects requests that arrive after `unparsableAnswerer` has answered, because that answer promises that nothing was
+ * executed. The second hook is for bodies that end after the first.
  */
 function rejectAfterAnswer(app: App): void {
   const reject = async ({ raw }: { raw: IncomingMessage }): Promise<void> => {

@@ -1,8 +1,4 @@
-/**
- * One budget for all limits of an account together: a request takes the part of a second that its own limit implies, for example a read a
- * fiftieth at 50 reads per second. Since each limit alone allows a quarter of one core (`test/api/http/cost.test.ts`), so do all together.
- * The accounts of an address share a few such budgets.
- */
+/** One budget for all limits of an account together, and a shared budget for the accounts of an address. */
 import type { Limits } from '../config.ts'
 import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
 import type { Bucket } from './buckets.ts'
@@ -13,38 +9,41 @@ const UNITS = 1_000_000
 const RESERVED_FOR_CANCELS = 0.05
 const SHARED = 1 - RESERVED_FOR_CANCELS
 
-/** Units of requests that are limited by what they cost on the chain: they take about the processor time of a read. */
+/** Units of requests limited by their cost on the chain. They take about the processor time of a read. */
 export const UNITS_ON_CHAIN = UNITS / 50
 const ON_CHAIN: ReadonlySet<Bucket> = new Set(['faucet', 'relays', 'adjustments'])
 
 /** Part of the budget that the limit may use. */
 export const shareOf = (bucket: Bucket): number => (bucket === 'cancels' ? 1 : SHARED)
 
-/** A limit can still be used to the full by itself. */
+/**
+ * Each limit alone allows a quarter of one core (`test/api/http/cost.test.ts`), so all limits together do too. For
+ * example, at 50 reads/s a read costs 1/50 of a second's units.
+ */
 const unitsOf = (limits: Limits, bucket: Bucket): number =>
   ON_CHAIN.has(bucket)
     ? UNITS_ON_CHAIN
     : Math.max(1, Math.floor((UNITS * shareOf(bucket)) / Math.max(1, limits[bucket])))
 
-/** Whose budget is used: the account, or the address of a request without one, and the network of the address. */
+/** Keys of the budgets to use: the account (or the address of an anonymous request), and the network of the address. */
 export interface Payer {
   readonly account: string
   readonly network: string
 }
 
-/** A budget that a request takes a part of. */
+/** The part of a budget that a request takes. */
 interface Part {
   readonly key: string
   readonly units: number
-  /** Units of a window. */
+  /** Units per window. */
   readonly most: number
 }
 
 export interface CostBudgets {
   readonly windowMs: number
   /**
-   * The parts of an account's and its address's budget that so many requests of the limit take. None for `auth`: a stolen API key must not use up
-   * the challenges and rotations by which the owner's identity token replaces it.
+   * Budget parts of a number of requests. Empty for `auth`: a stolen API key must not use up the challenges and
+   * rotations that its owner needs to replace it.
    */
   partsOf(bucket: Bucket, payer: Payer, requests?: number): readonly Part[]
   /** The budget of the account without the part that only cancels may use. */
@@ -73,7 +72,7 @@ export function createCostBudgets(limits: Limits): CostBudgets {
 
 export const isWithin = ({ most }: Part, { current }: CountedRequests): boolean => current <= most
 
-/** A budget as the number of requests that it allows. */
+/** Expresses a budget as a number of requests of this part. */
 export const nearestOfPart = ({ units, most }: Part, { current, ttl }: CountedRequests): NearestLimit => ({
   max: Math.floor(most / units),
   remaining: Math.max(0, Math.floor((most - current) / units)),
@@ -84,7 +83,10 @@ export const nearestOfPart = ({ units, most }: Part, { current, ttl }: CountedRe
 export const take = (count: CountRequest, { key, units, most }: Part, windowMs: number) =>
   count(key, windowMs, units, most)
 
-/** Counts what a request has cost beyond its first part. What exceeds the budget is forgotten: it would use up the part reserved for cancels. */
+/**
+ * Counts the cost of a request above its first part. Cost above the budget is dropped, because it would use the part
+ * reserved for cancels.
+ */
 export async function takeAfterwards(
   { count, read }: { readonly count: CountRequest; readonly read: CountRequest },
   { key, units, most }: Part,
@@ -95,5 +97,5 @@ export async function takeAfterwards(
   if (rest > 0) await count(key, windowMs, rest, most)
 }
 
-/** Reads that a dry run or a sizing costs beyond the first one: it takes up to twice as long as the largest read may. */
+/** Additional reads that a dry run or a sizing counts as: it takes up to twice as long as the largest read. */
 export const COMPUTATION = 2

@@ -6,7 +6,7 @@ import { type Cell, csvStream } from '../wire/csv.ts'
 import type { Cursor } from '../wire/cursor.ts'
 import { MAX_PAGE } from '../wire/schema.ts'
 
-/** Most rows of a file: a client continues after the last one. */
+/** Maximum rows of a file. A client continues after the last row. */
 export const MAX_CSV_ROWS = 100_000
 
 export interface CsvPage {

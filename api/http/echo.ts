@@ -41,7 +41,7 @@ interface LoggedRequest {
   readonly ip: string
 }
 
-/** What the log contains of a request: without its query, in which callers send credentials by mistake. */
+/** Logged fields of a request. The query is left out, because callers put credentials there by mistake. */
 export const loggedRequest = ({ method, url, ip }: LoggedRequest) => ({
   method,
   path: echoText(url.split('?', 1)[0] as string),

@@ -7,7 +7,7 @@ const SIGNATURE =
   '0xd82ecbe51d08de4a987555b62fbbf401e37ed5882971fc81c6f5d6b9f56185c46eecbe5e3c603f54720abdf6307cb0b386b27dc7757f377acbd69ce7d7bdede31b01'
 const UUID = '0f8fad5b-d9cb-469f-a165-70867728950e'
 
-/** Of a market at about 40 USDM, and of an order in it that waits in the book. */
+/** Example values: a market at about 40 USDM, and an order that rests in its book. */
 export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   // Names and ids.
   ...{ symbol: 'SOL-PERP', market_symbol: 'SOL-PERP', ticker: 'SOL-PERP', full_name: 'CLEARBATCH:SOL-PERP' },

@@ -2,14 +2,14 @@
 import type { Clock } from '../../service/clock.ts'
 import type { CountedRequests } from '../ports.ts'
 
-/** Keys at once; beyond it the oldest windows are evicted first. */
+/** Maximum keys; above it the oldest windows are evicted. */
 const MAX_KEYS = 100_000
 
 type CountLocally = (key: string, windowMs: number, cost?: number, most?: number) => CountedRequests
 
 export interface LocalCounter {
   readonly count: CountLocally
-  /** Without counting a request. */
+  /** Reads the count without adding a request. */
   readonly read: CountLocally
 }
 

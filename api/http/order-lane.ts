@@ -1,7 +1,6 @@
 /**
- * Answers commands on orders before the framework, whose hooks, routing and replies cost as much as the rest of a placement. The checks and their order are
- * those of the framework's hooks. A request that needs anything else, such as a credential that must be looked up, a limit that rejects it, or
- * a header that changes the answer, is left to the framework.
+ * Answers order commands before the framework, whose hooks, routing and replies cost as much as the rest of a
+ * placement.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyContextConfig, FastifyRequest, RouteOptions } from 'fastify'
@@ -162,6 +161,10 @@ function hasBodyOf({ headers }: IncomingMessage, bodyLimit: number): boolean {
 }
 
 /** Null for a request that is left to the framework, and is not counted. */
+/**
+ * The checks and their order equal the framework's hooks. A request that needs more, for example a credential lookup or
+ * a rate limit rejection, goes to the framework.
+ */
 function admit(
   lanes: Lanes,
   { limits, authenticate, addressOf, nextId, connections, arrivals }: LanePorts,
@@ -200,7 +203,7 @@ function bodyOf({ checkBody, route }: Lane, text: string): unknown {
   return value
 }
 
-/** The answer to a request. `cost`: the requests of its limit that it costs beyond the first one. */
+/** The answer to a request. `cost`: additional requests of its limit. */
 interface LaneAnswer {
   readonly status: number
   readonly text: string

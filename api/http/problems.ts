@@ -30,7 +30,7 @@ interface Described {
   readonly 'x-hints'?: Readonly<Record<string, string>>
 }
 
-/** What would be valid: the field's `x-expected` if it has one. */
+/** Valid values of the field: its `x-expected` if it has one. */
 function expectedOf({ keyword, instancePath, params, message }: Problem, fields: Fields): unknown {
   const [, name = '', item] = instancePath.split('/')
   const field = item === undefined ? fields[name] : fields[name]?.items

@@ -1,8 +1,4 @@
-/**
- * Bounds what an address costs that goes on after its limit has rejected it: after as many rejections as the limit allows requests, further
- * requests are answered without the framework, each after a pause. A connection waits for its answer, and an address has few connections, so
- * the pause bounds the rate of rejections.
- */
+/** Bounds the cost of an address that continues after its limit has rejected it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ApiError, errorBody } from '../errors.ts'
 import { beforeFramework } from './before-framework.ts'
@@ -21,6 +17,10 @@ export interface RefusalFloods {
 
 /** Addresses that are counted at a time; beyond it all are forgotten. */
 const MOST = 10_000
+/**
+ * Pause before each answer to a flooding address. A connection waits for its answer and an address has few connections,
+ * so the pause bounds the rate of rejections.
+ */
 const PAUSE_MS = 200
 
 /** `most`: rejections in a window after which the address floods. */

@@ -1,8 +1,8 @@
-/** The headers of answers that clients can rely on, as the description defines them. */
+/** Response headers that clients can rely on, as the API description defines them. */
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Headers of the answer that do not follow from `cached` and the limits. */
+    /** Headers of the answer besides those of `cached` and of the limits. */
     readonly sends?: readonly HeaderName[]
   }
 }

@@ -32,7 +32,7 @@ const headersOf = (names: readonly HeaderName[]) =>
 
 const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'] as const
 
-/** The error of every operation, with the codes of this one. */
+/** The error of every operation, restricted to this operation's codes. */
 const errorResponse = (status: Status, codes: readonly ErrorCode[], error: object) => ({
   description: MEANINGS[status][1],
   headers: headersOf([
@@ -68,8 +68,8 @@ const PARTS = [
 ] as const
 
 /**
- * A function that names an error answer which does not depend on the operation itself: its codes are those that every operation of this kind
- * has, without declared codes and those of fields. Null for any other.
+ * Returns a function that names an error answer shared by all operations of this kind. It returns null if the codes
+ * include codes declared by the operation or by its fields.
  */
 function createNames(route: Route): (status: Status, codes: readonly ErrorCode[]) => string | null {
   const { access, readOnly } = route.config ?? {}

@@ -1,7 +1,6 @@
 /**
- * Requests for the same public answer that arrive while it is computed share it: one query and one serialization, however many clients ask.
- * A request that arrives later is computed for itself, unless the answer is in such demand that computing each would hold up the process:
- * then an answer of the last moment serves them (`answers-in-demand.ts`).
+ * Computes a public answer once for all requests that arrive meanwhile: one query and one serialization. Very popular
+ * answers also serve later requests (`answers-in-demand.ts`).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 

@@ -1,6 +1,6 @@
 /**
- * Serves a JSON document that does not change while the process runs: serialized and compressed once, at its first request, with an `ETag`.
- * Serializing a description of the api for every request would cost as much as a hundred other reads.
+ * Serves a constant JSON document, serialized and compressed once, with an `ETag`. Serializing the API description per
+ * request would cost as much as 100 other reads.
  */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'

@@ -1,4 +1,4 @@
-/** Liquidations in the read model: the mined ones of all accounts, and the steps that concern one account. */
+/** Reads liquidations: mined steps of all accounts, and the steps that concern one account. */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { ReadLiquidationStepsTable, ReadLiquidationsTable } from '../../db/read-risk-schema.ts'
@@ -45,8 +45,8 @@ interface Place {
 const LATEST = Number.MAX_SAFE_INTEGER
 
 /**
- * Whether a row is in the market, in the range of times and after the page before. A market is a part of the range and not an equation: a
- * plan for any market could otherwise follow time alone, and read all rows for a market without any.
+ * Filters by market as part of the range, not by equality: for "any market" the plan could otherwise scan by time alone
+ * and read all rows for a market that has none.
  */
 function isIn(
   { at, id }: Place,

@@ -1,4 +1,4 @@
-/** Reads of liquidations: public ones without accounts, and the steps that concern the caller. */
+/** Reads of liquidations: public steps without accounts, and the caller's own steps. */
 import { marketShard } from '../../domain/journal/journal-row.ts'
 import { callerOf } from '../http/access.ts'
 import type { App } from '../http/types.ts'

@@ -49,7 +49,7 @@ const operationOf = (op: Op) => ({
   reply: { channel: CHANNEL, messages: answersTo(op).map(inChannel) },
 })
 
-/** What the server sends without being asked by an operation. */
+/** Messages that the server sends without an operation of the client. */
 const PUSHED = [...Object.keys(TOPIC_MESSAGES), 'heartbeat', 'serverShutdown']
 
 const messageOf = (name: string, schema: TSchema) => {

@@ -1,4 +1,6 @@
-/** What a topic contains: how its snapshot is read, and what a row of the feed changes in it. One file per kind of topic in `channels/`. */
+/**
+ * Defines topics: how a snapshot is read, and how a feed row changes it. `channels/` has one file per kind of topic.
+ */
 import type { Tx } from '../../db/client.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { ReadScope } from '../read-after/completeness.ts'
@@ -6,27 +8,27 @@ import type { FeedRow } from './feed-row.ts'
 
 /** Specifications of markets, of which a channel reads what never changes: symbol, kind, tick and step. */
 export interface ChannelSpecs {
-  /** Of a market that is loaded: those of the rows of the feed are. */
+  /** Specification of a loaded market. Markets in feed rows are always loaded. */
   of(marketId: number): MarketSpec
   /** Loads the markets of the rows. */
   load(rows: readonly { readonly market_id: number | null }[]): Promise<void>
 }
 
 export interface Channel {
-  /** Of the topic in the rows of the feed: see `marketHead` in `db/feed-schema.ts`. */
+  /** The topic's key in feed rows: see `marketHead` in `db/feed-schema.ts`. */
   readonly head: string
   readonly scope: ReadScope
   /** True if one update can replace several. */
   readonly isConflatable: boolean
-  /** Which changes wait, so that they are sent together, at most every `PACE_MS`. */
+  /** Changes that are delayed, so that they are sent together at most every `PACE_MS`. */
   readonly pacing: 'none' | 'outside batches' | 'all'
   /** True if its messages have the bookmark of the write that caused them. */
   readonly hasBookmark?: true
   /** Reads the state of the topic. The rows, and the seq of the feed, are of one snapshot. */
   snapshot(tx: Tx): Promise<object>
   /**
-   * What consecutive rows that concern the topic change together; one row unless it is conflatable. Null for a topic that is a summary:
-   * its updates are its whole state, read again at most once per `SUMMARY_MS`.
+   * The combined change of consecutive rows; one row unless the topic is conflatable. Null for a summary topic, which
+   * sends its whole state, read at most once per `SUMMARY_MS`.
    */
   readonly update: ((rows: readonly FeedRow[]) => object) | null
 }

@@ -46,7 +46,7 @@ export interface ConnectionPorts {
   readonly limits: SessionLimits & { readonly subscriptions: number; readonly messagesOfAddress: number }
 }
 
-/** What a connection asks of the set that contains it. */
+/** The set of connections as one connection uses it. */
 export interface Membership {
   /** Makes it a connection of the caller's account. Throws CONNECTION_LIMIT. */
   attach(connection: Connection, caller: Caller): void
@@ -279,7 +279,7 @@ export class Connection implements Reader {
         const isResumed = Object.hasOwn(message.since ?? {}, name)
         free -= isResumed ? TOPICS_PER_READ : 1
         if (free < 0) {
-          // What the topics before have cost may have used up the limit.
+          // Earlier topics of this message may have used up the limit.
           await this.#spending.spend('subscribe')
           free += TOPICS_PER_READ
         }

@@ -182,7 +182,7 @@ class LiveConnections implements Connections {
     }
   }
 
-  /** What is left to check: after failures, and of all accounts once lost notifications arrive again. */
+  /** Repeats failed checks, and checks all accounts once notifications arrive again after a loss. */
   #checkRest(): void {
     if (this.#isListeningLost && this.#ports.notifications.isListening()) {
       this.#isListeningLost = false

@@ -1,4 +1,4 @@
-/** The frames of one moment. Readers of the same topics share a list, so that its bytes are made once for all of them. */
+/** The frames of one moment. Readers of the same topics share a list, so that its bytes are encoded once. */
 import type { Frame, Reader } from './ports.ts'
 
 type Frames = readonly Frame[]
@@ -8,7 +8,7 @@ export class Delivery {
   readonly #lists = new Map<Reader, Frames>()
 
   add(readers: Iterable<Reader>, frames: Frames): void {
-    /** By the list that readers have so far. */
+    /** Extended lists, by the readers' list so far. */
     const longer = new Map<Frames, Frames>()
     for (const reader of readers) {
       const before = this.#lists.get(reader) ?? NONE

@@ -12,7 +12,7 @@ export interface FeedRead {
   readonly epoch: number
   /** The last row of the feed. */
   readonly head: number
-  /** Rows up to this one are deleted, or of earlier epochs. */
+  /** Rows up to this seq are deleted, or of earlier epochs. */
   readonly floor: number
   readonly rows: readonly StoredRow[]
 }

@@ -56,7 +56,7 @@ export class FeedRow {
     return Object.hasOwn(this.#stored.heads, head)
   }
 
-  /** The seq of the topic's row before this one. */
+  /** Seq of the topic's previous row. */
   prevSeq(head: string): number {
     return this.#stored.heads[head] ?? 0
   }
@@ -75,7 +75,7 @@ export class FeedRow {
     return this.#parse().changes
   }
 
-  /** What changed in one account. The rows are grouped once: a batch may concern hundreds of accounts. */
+  /** Changes of one account. Rows are grouped once, because a batch may concern hundreds of accounts. */
   ofAccount(userId: number): AccountChanges {
     const { changes, balances } = this.#parse()
     this.#accounts ??= {

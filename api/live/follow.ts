@@ -16,7 +16,7 @@ export interface FollowerPorts {
   readonly prepare: (rows: readonly FeedRow[]) => Promise<void>
   /** Called with new rows, in order, once they are in the ring. */
   readonly accept: (rows: readonly FeedRow[]) => void
-  /** Called when earlier rows do not lead to the present ones: subscriptions begin with snapshots again. */
+  /** Called when earlier rows do not lead to the present rows. Subscriptions then restart with snapshots. */
   readonly restart: () => void
 }
 

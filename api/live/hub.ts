@@ -1,7 +1,4 @@
-/**
- * Connects the readers of topics with the feed. Every topic that has readers is encoded once per change and process. A subscription begins
- * with a snapshot, or with the rows after the reader's position, and joins the topic at the row that the process has read last.
- */
+/** Connects readers of topics with the feed. Each topic is encoded once per change and process. */
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { ApiError } from '../errors.ts'
@@ -33,7 +30,7 @@ export const SUMMARY_MS = 1_000
 const SNAPSHOT_AGE_MS = 1_000
 /** Least pause before a subscription begins again whose snapshot could not be read; at most twice as long, so that they spread. */
 const RETRY_MS = 1_000
-/** Beyond them a snapshot costs less than the messages that a reader has missed, which are encoded for it alone. */
+/** Above these, a snapshot is cheaper than missed messages, which are encoded for one reader alone. */
 const MISSED_ROWS = 1_000
 const MISSED_BYTES = 1024 * 1024
 /** Times that a subscription begins again because rows have left the ring meanwhile. */
@@ -64,7 +61,7 @@ export class LiveHub implements Hub {
   readonly #topics = new Map<string, LiveTopic>()
   readonly #byHead = new Map<string, Set<LiveTopic>>()
   readonly #members = new Map<Reader, Map<string, Member>>()
-  /** Topics with rows that will be sent together with later ones. */
+  /** Topics with rows that wait to be sent together with later rows. */
   readonly #waiting = new Set<LiveTopic>()
   readonly #systemReaders = new WeakMap<Reader, object>()
   readonly #parsed = new ParsedRows()
@@ -81,6 +78,10 @@ export class LiveHub implements Hub {
 
   // ------------------------------------------------------------------ subscriptions
 
+  /**
+   * Starts with a snapshot, or with the rows after the reader's position, and joins the topic at the row that the
+   * process read last.
+   */
   async subscribe(reader: Reader, topic: Topic, { id, caller, since }: Subscription): Promise<StartCost> {
     const position = since === null ? null : parsePosition(since)
     const name = topicName(topic)

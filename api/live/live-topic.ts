@@ -6,7 +6,10 @@ import type { Occasion, TopicStart } from './snapshots.ts'
 
 /** Least time between two moments at which a paced topic is sent: see `Channel.pacing`. */
 export const PACE_MS = 200
-/** Batches follow each other about every 200 ms: what waits after a batch is given this much longer, so that it is sent with the next one. */
+/**
+ * Additional wait after a batch. Batches follow each other every 200 ms or so, so that waiting rows are sent with the
+ * next batch.
+ */
 const BATCH_SLACK_MS = 60
 export const LONGEST_PACE_MS = PACE_MS + BATCH_SLACK_MS
 

@@ -29,11 +29,11 @@ export const TOPICS_PER_READ = 10
 /** Rows of the feed that take about as long to encode as a read. */
 const ROWS_PER_READ = 50
 
-/** The reads that the start of a subscription costs beyond the one of its topic. */
+/** Additional reads that the start of a subscription costs. */
 export const readsOf = ({ rows, bytes }: StartCost): number =>
   Math.floor(rows / ROWS_PER_READ) + costOfAnswer('reads', bytes)
 
-/** The requests that a command costs beyond the first one, by its items and its answer. */
+/** Additional requests that a command costs, by its items and its answer. */
 export function costOfCommand(message: OrderMessage, json: string): number {
   const bucket = BUCKET_OF[message.op]
   const ofItems = message.op === 'cancel_batch' ? costOfCancels(message.body.orderHashes.length) : 0

@@ -1,4 +1,4 @@
-/** What a connection sends, within the bounds of unread bytes. */
+/** Sends a connection's messages, within bounds of unread bytes. */
 import type { Socket } from 'node:net'
 import type { WebSocket } from '@fastify/websocket'
 import type { LiveMetrics } from './metrics.ts'

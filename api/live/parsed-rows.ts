@@ -1,13 +1,13 @@
-/** Rows of the ring that were parsed after the follower had released them, for messages that are sent late and for readers that resume. */
+/** Parsed rows of the ring that the follower has already released, for late messages and resuming readers. */
 import type { FeedRow } from './feed-row.ts'
 
-/** How long the rows stay parsed: readers that resume at the same time share them. */
+/** Time for which rows stay parsed, so that readers that resume together share them. */
 export const PARSED_MS = 500
 
 export class ParsedRows {
   readonly #rows = new Set<FeedRow>()
 
-  /** The parsed form takes several times the memory of the text, so that it is released soon. */
+  /** Keeps rows parsed for a short time only, because the parsed form takes several times the memory of the text. */
   add(rows: readonly FeedRow[]): void {
     if (rows.length === 0) return
     if (this.#rows.size === 0) setTimeout(() => this.#release(), PARSED_MS).unref()

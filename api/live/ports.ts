@@ -1,4 +1,4 @@
-/** What the socket needs of the feed: subscriptions, and the frames that they receive. */
+/** Ports between socket and feed: subscriptions and the frames that they receive. */
 import type { Caller } from '../auth/caller.ts'
 import type { Topic } from './topics.ts'
 
@@ -10,7 +10,7 @@ export interface Frame {
   /** The `seq` of the topic's message before it; that of a snapshot is 0. */
   readonly prevSeq: number
   readonly text: Buffer
-  /** True for topics whose skipped messages later ones replace: see `Hub.refresh`. */
+  /** True for topics whose later messages replace skipped messages: see `Hub.refresh`. */
   readonly isConflatable: boolean
 }
 
@@ -20,7 +20,7 @@ export interface Reader {
 }
 
 export interface Subscription {
-  /** Of the client's operation: the message `subscribed` carries it. */
+  /** Id of the client's operation, repeated in the message `subscribed`. */
   readonly id: string | number
   readonly caller: Caller | null
   /** The position after which the client resumes, as in `subscribed`; null for a snapshot. */
@@ -38,8 +38,8 @@ export const NOTHING: StartCost = { rows: 0, bytes: 0 }
 
 export interface Hub {
   /**
-   * Sends `subscribed` and a snapshot, or what followed `since`, to the reader; from then on every change. Rejects with an ApiError (unknown
-   * market, no credential, the read model is being filled, too many snapshots are being read) and then has no effect.
+   * Sends `subscribed` with a snapshot or the changes after `since`, then every change. Without effect if it rejects
+   * with an ApiError, for example when too many snapshots are being read.
    */
   subscribe(reader: Reader, topic: Topic, subscription: Subscription): Promise<StartCost>
   /** Also ends a subscription that has not begun yet. Other names have no effect. */

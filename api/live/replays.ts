@@ -9,7 +9,7 @@ import type { Frame } from './ports.ts'
 
 /** How long the messages are kept. */
 const KEPT_MS = 500
-/** Beyond these bytes all are forgotten. */
+/** Size above which all replays are dropped. */
 const MOST_BYTES = 16 * 1024 * 1024
 
 interface Topic extends Encoder {

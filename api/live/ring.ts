@@ -6,10 +6,10 @@ export interface RingBounds {
   readonly bytes: number
 }
 
-/** A queue whose front is removed in one go, once it is more than half of the array. */
+/** A queue that compacts its array once removed rows fill more than half of it. */
 class Rows {
   #rows: FeedRow[] = []
-  /** Rows before this index have left. */
+  /** Index of the first row that is not removed. */
   #first = 0
 
   get length(): number {
@@ -29,7 +29,7 @@ class Rows {
     return row
   }
 
-  /** Those with a greater seq. */
+  /** Rows with a greater seq. */
   after(seq: number): FeedRow[] {
     let [low, high] = [this.#first, this.#rows.length]
     while (low < high) {
@@ -44,23 +44,23 @@ class Rows {
 export class Ring {
   readonly #bounds: RingBounds
   readonly #rows = new Rows()
-  /** By the topic that they concern: a client may resume a hundred topics at once. */
+  /** Rows by topic, because a client may resume 100 topics at once. */
   readonly #ofTopic = new Map<string, Rows>()
   #bytes = 0
   #floor: number
 
-  /** `floor`: the row before the first one that is pushed. */
+  /** `floor`: seq before the first pushed row. */
   constructor(bounds: RingBounds, floor: number) {
     this.#bounds = bounds
     this.#floor = floor
   }
 
-  /** The last row; rows follow one another without a gap. */
+  /** Seq of the last row. Rows have consecutive seqs. */
   get head(): number {
     return this.#floor + this.#rows.length
   }
 
-  /** Returns false, and changes nothing, if rows between the head and this one are missing. */
+  /** Returns false, and changes nothing, if rows between the head and this row are missing. */
   push(row: FeedRow): boolean {
     if (row.seq !== this.head + 1) return false
     this.#rows.push(row)
@@ -85,12 +85,12 @@ export class Ring {
     }
   }
 
-  /** Whether all rows after `seq`, up to the head, are here. */
+  /** Whether the ring has all rows after `seq` up to the head. */
   covers(seq: number): boolean {
     return seq >= this.#floor && seq <= this.head
   }
 
-  /** The rows after `seq` that concern the topic. `seq` is covered. */
+  /** Rows of the topic after `seq`. The caller has checked `covers(seq)`. */
   after(seq: number, head: string): FeedRow[] {
     return this.#ofTopic.get(head)?.after(seq) ?? []
   }

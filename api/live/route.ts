@@ -17,18 +17,18 @@ export interface LivePorts {
   readonly config: Pick<Config, 'walletSigning'>
   readonly connections: Connections
   readonly access: Pick<Access, 'spend' | 'charge'>
-  /** The connection counts as one of the live feed from now on. */
+  /** Counts the connection as a live feed connection from now on. */
   readonly release: (socket: Socket) => void
 }
 
-/** How long a client may take to answer the closing before its connection is cut off. */
+/** Time for a client to answer the close frame; then the connection is destroyed. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** Call it before the route is added. */
 export async function acceptWebSockets(app: App): Promise<void> {
   const options = {
     maxPayload: BATCH_MESSAGE_LIMIT,
-    // Compression costs memory and time for each connection, and every frame would be compressed for each of them.
+    // Compression would cost memory per connection, and compress each frame once per connection.
     perMessageDeflate: false,
     clientTracking: false,
     closeTimeout: CLOSE_TIMEOUT_MS,
@@ -36,7 +36,7 @@ export async function acceptWebSockets(app: App): Promise<void> {
   }
   await app.register(websocket, {
     options,
-    // The library has closed the connection already if the client broke the protocol.
+    // After a protocol error of the client, the library has already closed the connection.
     errorHandler: (error: Error, socket: WebSocket, request: FastifyRequest) => {
       request.log.debug({ err: error }, 'connection failed')
       if (socket.readyState === socket.OPEN) socket.terminate()

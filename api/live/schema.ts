@@ -11,7 +11,7 @@ import { TOPIC_NAMES } from './topics.ts'
 
 const ID_EXPECTED = '1 to 100 printable ASCII characters, or an integer'
 
-/** Of an operation, chosen by the client; its answers carry it. */
+/** Id of an operation, chosen by the client and repeated in its answers. */
 export const Id = Type.Unsafe<string | number>({
   type: ['string', 'integer'],
   pattern: '^[\\x20-\\x7e]{1,100}$',

@@ -37,7 +37,7 @@ export interface Outgoing {
   readonly isConflatable: boolean
 }
 
-/** What is sent of the frames. `closes`: too many bytes are unread, nothing is sent. */
+/** Frames to send now. `closes`: too many bytes are unread, so nothing is sent. */
 export interface Selection<Frame extends Outgoing> {
   readonly send: readonly Frame[]
   /** Frames that are left out: their topics are behind. */
@@ -50,7 +50,7 @@ const MOST_MALFORMED = 10
 /** Operations of a connection that are not answered yet, at most. */
 export const MOST_PENDING = 100
 
-/** Frames of a topic were left out after the one with this `seq`. */
+/** Frames of a topic were left out after the frame with this `seq`. */
 interface Gap {
   readonly after: number
   /** Whether what was left out is requested already. */

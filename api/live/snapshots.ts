@@ -13,7 +13,7 @@ export interface TopicStart {
   readonly head: number
   readonly seq: number
   readonly frames: readonly Frame[]
-  /** What the snapshot contains, and when it was read; null without one. */
+  /** Content and read time of the snapshot; null without a snapshot. */
   readonly state: { readonly data: object; readonly at: number } | null
 }
 
@@ -29,8 +29,8 @@ const READING = 4
 const WAITING = 200
 
 /**
- * `new`: a client waits for the answer, and is refused if too many wait. `again`: a subscription that exists begins again; such ones are
- * bounded by the topics with readers, and wait as long as it takes.
+ * `new`: a client waits, and is refused if too many wait. `again`: an existing subscription restarts; these are bounded
+ * by the topics with readers, and wait without a limit.
  */
 export type Occasion = 'new' | 'again'
 
@@ -38,7 +38,7 @@ export class Snapshots {
   readonly #ports: SnapshotPorts
   readonly #waiting: Record<Occasion, (() => void)[]> = { new: [], again: [] }
   #reading = 0
-  /** What the last freed place went to: the two take turns. */
+  /** Occasion that got the last free place. The two occasions alternate. */
   #last: Occasion = 'again'
 
   constructor(ports: SnapshotPorts) {

@@ -30,7 +30,7 @@ export class Spending {
     return error
   }
 
-  /** What the operation has cost beyond one request. */
+  /** Charges the cost of the operation above one request. */
   charge(op: Op, requests: number): void {
     const bucket = BUCKET_OF[op]
     if (bucket !== undefined) this.#access.charge(bucket, this.#spender(), requests)

@@ -1,6 +1,6 @@
 /**
- * The topic `system`: whether the exchange and each market accept orders, maintenance windows and the newest announcements. It follows from clocks as much as from the journal, so every process
- * reads it by itself, and subscriptions always start with a snapshot.
+ * Topic `system`: order acceptance, maintenance windows and newest announcements. Each process reads it itself, because
+ * it depends on clocks; subscriptions always start with a snapshot.
  */
 import type { Logger } from '../../service/logger.ts'
 import type { readSystem } from '../exchange/status.ts'
@@ -18,7 +18,7 @@ export const SYSTEM = 'system'
 /** Interval at which the state is read while the topic has readers. */
 const POLL_MS = 1_000
 
-/** What changes with events, not with time alone. */
+/** Fields that change with events, not with time alone. */
 const shown = ({ status, chain, maintenance, announcements, markets }: Status) => ({
   status,
   chain_fresh: chain.fresh,

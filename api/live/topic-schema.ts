@@ -128,7 +128,7 @@ const markets = Type.Object({
 })
 
 const OF_CANDLES = `${OF_MARKET}candles\\.(${Object.keys(INTERVALS).join('|')})`
-/** The three newest candles: a batch that is voided changes earlier ones. */
+/** The three newest candles, because a voided batch changes earlier candles. */
 const { market_id, symbol, interval, price_type, candles: newest } = Candles.properties
 const candles = Type.Object({ market_id, symbol, interval, price_type, candles: newest })
 const SUMMARY = 'The whole state: it replaces what was received before. At most one per second.'

@@ -1,6 +1,6 @@
 /**
- * Text messages as a server sends them on a WebSocket (RFC 6455, 5.2): whole, without a mask and without an extension. So the bytes are the
- * same for all sockets, and a socket is written to once for all messages of a moment.
+ * Encodes server text messages (RFC 6455, 5.2) whole and without mask or extension, so that all sockets get the same
+ * bytes and each takes a moment's messages in one write.
  */
 import type { Frame } from './ports.ts'
 

@@ -26,7 +26,7 @@ export interface MarginNoncePorts {
   readonly waitMs: number
 }
 
-/** What `invalidate` reports once the chain has executed the request. */
+/** Result of `invalidate` once the chain has executed the request. */
 export interface RaisedMinimum {
   readonly minimum: bigint
   readonly txHash: string

@@ -1,4 +1,4 @@
-/** What markets did in the last day, from candles: the cost does not depend on the number of fills. */
+/** Statistics of markets over the last day, from candles, so that the cost does not depend on the number of fills. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
@@ -30,7 +30,7 @@ export interface DayColumns extends TermsColumns {
   readonly fills: number
   readonly high: number | null
   readonly low: number | null
-  /** The price when the day began: of the last batch before, or else of the first one in it. */
+  /** Price at the start of the day: of the last earlier batch, or otherwise of the day's first batch. */
   readonly open: number | null
   readonly last: number | null
 }
@@ -102,7 +102,7 @@ const withOpen = <Row extends DayColumns>(
   open: row.before ?? row.first,
 })
 
-/** Of all markets, or of one. */
+/** Statistics of one market, or of all if `marketId` is left out. */
 export async function marketStats(db: Db | Tx, now: Millis, marketId?: number): Promise<StatsRow[]> {
   const columns = sql`
     coalesce(o.steps, 0) as open_steps, m.calendar, m.impact_notional,

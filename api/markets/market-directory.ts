@@ -1,6 +1,6 @@
 /**
- * A cache of market specifications, which are needed for every order. Their parameters are those in force: changes are announced further
- * ahead than the cache is old, so they apply at their time. The engine admits by its own.
+ * Cache of market specifications for order checks. Changes are announced longer ahead than the cache's age, so they
+ * apply on time. The engine admits by its own copy.
  */
 
 import type { Db } from '../../db/client.ts'
@@ -21,7 +21,7 @@ export interface MarketDirectory {
   /** Fails with MARKET_NOT_FOUND. */
   byId(marketId: number): Promise<MarketSpec>
   byIds(marketIds: Iterable<number>): Promise<Specs>
-  /** Of the markets that the rows are in. */
+  /** Specifications of the rows' markets. */
   ofRows(rows: readonly { readonly market_id: number }[]): Promise<Specs>
   bySymbol(symbol: string): Promise<MarketSpec>
   all(): Promise<readonly MarketSpec[]>

@@ -67,7 +67,7 @@ export const marketStates = (db: Db | Tx, { kind, symbol }: MarketFilter) => {
 export const marketState = (db: Db | Tx, marketId: number) =>
   selectMarkets(db).where('m.market_id', '=', marketId).executeTakeFirst()
 
-/** What the market applies beside the terms of its contract, from the write side, as the auction reads it. */
+/** Terms of the market besides its contract's, from the write side, as the auction reads them. */
 export async function offChainTermsAt(
   db: Db | Tx,
   spec: MarketSpec,

@@ -44,7 +44,9 @@ function bandView(spec: MarketSpec, oracle: bigint | null): Market['price_band']
   return { ...amount('lowest', priceOf(spec, lo)), ...amount('highest', priceOf(spec, hi)) }
 }
 
-/** `now` decides whether an announced width of price protection is in force, and whether the market and its session are closed. */
+/**
+ * `now` decides whether an announced price protection is in force, and whether the market and its session are closed.
+ */
 export function marketView(
   spec: MarketSpec,
   state: MarketState,
@@ -86,7 +88,7 @@ export function marketView(
     ...maybeAmount('oracle_price', state.oracle_price),
     oracle_price_at: state.oracle_at === null ? null : isoTime(state.oracle_at),
     ...oracleView(state, now, oracleMaxAgeMs),
-    // Until the first mark price is known the oracle price stands in, as with a thin book.
+    // The oracle price replaces the mark price before the first mark, as with a thin book.
     ...maybeAmount('mark_price', state.mark_price ?? state.oracle_price),
     ...maybeAmount('last_price', state.last_price === null ? null : priceOf(spec, state.last_price as Ticks)),
     last_batch_id: state.last_batch_id,

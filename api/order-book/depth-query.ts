@@ -27,7 +27,7 @@ interface FacingRows {
   readonly matched: Steps
 }
 
-/** What an order would meet on the other side of the book. */
+/** The opposite side of the book, as an order would meet it. */
 export interface FacingBook {
   /** The levels without the account's own orders, best price first. */
   readonly depth: Depth

@@ -10,7 +10,7 @@ import { offChainTermsAt } from '../markets/query.ts'
 import type { OrderRow } from '../orders/view.ts'
 import { depthFacing, type Facing } from './depth-query.ts'
 
-/** What the reference price is computed from. */
+/** Inputs of the reference price. */
 export type Quotes = Pick<QuotedMarket, 'depth' | 'priceProtection'>
 
 /** A level has at least one step, so `referenceSteps` levels suffice. */

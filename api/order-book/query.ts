@@ -10,13 +10,13 @@ export const LEVEL_TABLES = ['read.book_levels', 'read.fills'] as const
 
 export interface BookRows {
   readonly seq: number
-  /** The last batch whose matches have left the book; null before the first. */
+  /** Last batch whose matches the levels exclude; null before the first. */
   readonly batch: number | null
   readonly long: LevelRow[]
   readonly short: LevelRow[]
 }
 
-/** The levels from the best on: as many rows as are shown are read, however long the book is. */
+/** Best levels of one side. The read stops after `depth` rows, however long the book is. */
 const side = (marketId: number, which: Side, depth: number) => {
   const order = which === 'LONG' ? sql`price desc` : sql`price`
   return sql`(
@@ -28,7 +28,7 @@ const side = (marketId: number, which: Side, depth: number) => {
   )`
 }
 
-/** Both sides, best price first, with the projected sequence: one statement, so one snapshot. */
+/** Both sides, best price first, with the projected sequence. One statement reads one snapshot. */
 export async function bookLevels(db: Db | Tx, marketId: number, depth: number): Promise<BookRows> {
   const { rows } = await sql<BookRows>`
     select

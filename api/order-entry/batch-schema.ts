@@ -9,7 +9,7 @@ export const MAX_BATCH_ORDERS = 50
 export const MAX_BATCH_CANCELS = 100
 export const BATCH_MODES = ['atomic', 'best_effort'] as const
 
-/** A list whose items the command validates one by one, so that one item can be rejected without the others. */
+/** A list whose items the command validates one by one, so that one rejected item leaves the rest valid. */
 export const each = <Item extends TSchema>(item: Item, options: Record<string, unknown>): TArray<Item> =>
   Type.Array(item, { ...options, 'x-each': true })
 

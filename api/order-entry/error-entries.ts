@@ -50,7 +50,7 @@ export const FLAG_AND_REPLACEMENT_ERRORS = {
     400,
     'Less the quantity that the replaced order has filled, the new order is below the minimum order size.',
   ),
-  // In these two the order itself is placed: its own outcome, not the one of the attempt, is what the caller acts on.
+  // With these two codes the order itself is placed, so its own outcome counts for the caller, not the attempt's.
   ORDER_FLAGS_DIFFER: {
     ...permanent(
       409,

@@ -2,7 +2,7 @@
 import type { AdmissionCode } from '../../domain/orders/admission.ts'
 import type { ErrorCode } from '../error-catalogue.ts'
 
-/** Of market and price. */
+/** Errors about the market and the price. */
 export const PRICE_ERRORS: readonly ErrorCode[] = [
   'PRICE_REQUIRED',
   'PRICE_NOT_ALLOWED',
@@ -12,7 +12,7 @@ export const PRICE_ERRORS: readonly ErrorCode[] = [
   'MARKET_NOT_FOUND',
 ]
 
-/** Of the terms of an order by itself, except its type and quantity. */
+/** Errors about an order's own terms, except type and quantity. */
 export const TERM_ERRORS: readonly ErrorCode[] = [
   ...PRICE_ERRORS,
   'TRIGGER_REQUIRED',
@@ -21,7 +21,7 @@ export const TERM_ERRORS: readonly ErrorCode[] = [
   'REDUCE_ONLY_REQUIRED',
 ]
 
-/** Of the account and the market in which an order is to be placed. */
+/** Errors about the account and the market of an order. */
 export const REFUSALS: readonly AdmissionCode[] = [
   'ORDER_EXPIRED',
   'MIN_ORDER_SIZE',
@@ -45,7 +45,7 @@ export const FLAG_ERRORS: readonly ErrorCode[] = [
   'BRACKET_NOT_ALLOWED',
 ]
 
-/** Of a signed order. */
+/** Errors of a signed order. */
 const ADMISSION_ERRORS: readonly ErrorCode[] = [
   ...TERM_ERRORS,
   ...FLAG_ERRORS,

@@ -1,4 +1,4 @@
-/** Placing and cancelling one order. */
+/** Schemas for placing and cancelling one order. */
 import Type, { type Static } from 'typebox'
 import { MAX_BRACKET } from '../../domain/orders/brackets.ts'
 import { ORDER_TYPES, TIMES_IN_FORCE } from '../../domain/orders/order.ts'
@@ -39,7 +39,7 @@ const HINTS = {
   margin_fraction: USE_ESTIMATE,
 } as const
 
-/** Not signed: the exchange alone keeps them. */
+/** Fields that the signature does not cover; only the exchange stores them. */
 export const flagFields = {
   time_in_force: Type.Optional(
     Type.String({
@@ -128,7 +128,7 @@ const {
   ...closing
 } = placement
 
-/** The signed order of a close is a reduce-only market order; the two fields that state it may be left out. */
+/** Signed reduce-only market order of a close. The two fields that state type and reduce-only are optional. */
 export const ClosePositionBody = namedInput('ClosePositionBody', {
   ...closing,
   order_type: Type.Optional(

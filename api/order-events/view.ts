@@ -26,7 +26,7 @@ interface Details {
   readonly action_id?: number
   readonly tx_hash?: string
   readonly fill_id?: string
-  /** In ticks and steps. */
+  /** Price in ticks and quantities in steps. */
   readonly price?: number
   readonly steps?: number
   readonly fee?: Wei

@@ -1,4 +1,4 @@
-/** The check that every read of an order shares: the order must belong to the caller. */
+/** Checks for every read of an order that it belongs to the caller. */
 import { ApiError } from '../errors.ts'
 import type { MarketDirectory } from '../markets/market-directory.ts'
 import type { ReadAfter } from '../read-after/read-after.ts'

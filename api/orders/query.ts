@@ -34,7 +34,7 @@ export const orderByHash = (db: Db | Tx, hash: string): Promise<PricedOrderRow |
     .where('order_id', '=', (known) => known.selectFrom('orders').select('order_id').where('hash', '=', hash))
     .executeTakeFirst()
 
-/** The live order with the label, else the one accepted last; found on the write side, as by hash. */
+/** The live order with the label, otherwise the last accepted order with it. Read from the write side, as by hash. */
 export const orderByClientId = (
   db: Db | Tx,
   userId: number,
@@ -47,7 +47,10 @@ export const orderByClientId = (
 /** A label is free again once its order has ended. Only a fork can revive an order whose label a later order has. */
 const LATEST_LABELLED = 20
 
-/** A column of the account's order with the label: of a live one if there is any, else of the last one accepted. */
+/**
+ * A column of the account's order with the label: of a live order if there is one, otherwise of the last accepted
+ * order.
+ */
 export const labelledOrder = (column: 'order_id' | 'hash', userId: number, clientOrderId: string) =>
   sql<string | null>`
     select ${sql.ref(column)} from (

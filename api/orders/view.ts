@@ -109,7 +109,7 @@ export function orderView(spec: MarketSpec, row: OrderRow, oracle: Price | null)
   }
 }
 
-/** What triggered the order; null if it still waits or is not conditional. */
+/** Evidence of the order's trigger; null if it still waits or is not conditional. */
 export const triggerView = (evidence: TriggerEvidence | null): Trigger | null =>
   evidence && {
     at: isoTime(evidence.at),

@@ -1,6 +1,6 @@
 /**
- * Serves the page of `web/` beside the REST interface: its screens by their exact paths, its hashed files under `/assets/`. Nothing else is
- * answered, so that an unknown path stays the JSON error of the api.
+ * Serves the page of `web/` beside the REST interface: its screens by exact path, its files under `/assets/`. Any other
+ * path stays a JSON error of the API.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -14,7 +14,7 @@ export const OPENED_TABLES = ['read.position_states', 'read.positions'] as const
 export type PositionRow = Selectable<ReadPositionStatesTable>
 export type ClosedPositionRow = PositionRow & { readonly closed_at: number }
 
-/** A position among the closed ones of its account. */
+/** Place of a position among its account's closed positions. */
 export interface ClosedPlace {
   readonly closedAt: number
   readonly marketId: number

@@ -1,12 +1,13 @@
 /**
- * Notifies the projector of shards for which reads wait with a bookmark: it projects them at once. Shards that are named while a statement runs,
- * and within `REST_MS` of it, share the next one. A lost notice costs the read the projector's ordinary delay.
+ * Notifies the projector of shards that reads with a bookmark wait for, so that it projects them at once. After a lost
+ * notice a read waits for the projector's ordinary delay.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { BOOKMARK_CHANNEL } from '../../db/journal.ts'
 
+/** Shards named while a statement runs, and within this time after it, share the next statement. */
 const REST_MS = 5
 
 export interface BookmarkNotices {

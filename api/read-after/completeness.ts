@@ -1,6 +1,6 @@
 /**
- * Whether the tables of the read model are complete. A projection that is new, or is being rebuilt, is filled from the journal while the
- * others serve; a read of its tables must not show the part that is filled so far.
+ * Whether the tables of the read model are complete. A new or rebuilt projection is filled from the journal; reads must
+ * not show its incomplete tables.
  */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
@@ -8,7 +8,7 @@ import { PROJECTED_TABLES, type ProjectionName, type ReadTableName } from '../..
 import { type Clock, elapsed } from '../../service/clock.ts'
 import { ApiError } from '../errors.ts'
 
-/** What a read shows. */
+/** Tables and scope of a read. */
 export interface ReadScope {
   /** Every table of the read model that its statements name. `test/api/read-after/scopes.test.ts` compares it with the statements. */
   readonly tables: readonly [ReadTableName, ...ReadTableName[]]

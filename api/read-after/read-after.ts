@@ -1,7 +1,6 @@
 /**
- * Reads that must show an earlier write. A bookmark names a shard and a sequence. A read that carries one waits until the read model has
- * reached that sequence in all tables that it reads, and reads the projected sequence and its data from one snapshot. A read without a
- * bookmark never waits. Neither shows tables that are being filled.
+ * Makes reads show an earlier write. A bookmark names a shard and a sequence; a read with a bookmark waits until the
+ * read model reaches it, and a read without one never waits.
  */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -95,14 +94,14 @@ interface Missing extends Bookmark {
 }
 
 /**
- * `shown`: the read model shows the write. Otherwise `missing` is the place that it must reach first. `beyond`: the journal does not have the
- * write, because the database copy lags or the bookmark is invented.
+ * `missing`: the place that the read model must reach. `beyond`: the journal lacks the write, because the database copy
+ * lags or the bookmark is invalid.
  */
 type Progress = { readonly kind: 'shown' } | { readonly kind: 'behind' | 'beyond'; readonly missing: Missing }
 
 /**
- * The share of waiting places that one caller can occupy, and that all bookmarks beyond the journal can occupy together, so that neither
- * one busy caller nor invented bookmarks of many callers exclude other reads.
+ * Share of waiting places for one caller, and for all bookmarks beyond the journal. A busy caller or many invalid
+ * bookmarks therefore cannot exclude other reads.
  */
 const SHARE = 0.25
 
@@ -151,9 +150,8 @@ async function progressOf(tx: Tx, { shard, epoch, seq }: Bookmark, scope: ReadSc
 }
 
 /**
- * The bookmark of a command over several shards is its row in `accounts`, which names the sequence that each shard must reach. Returns the first
- * shard that has not; null if all have, or if the row is of another kind. Rows of `accounts` are projected without waiting for these shards,
- * so that a market whose projection fails delays only the reads that name it.
+ * First shard that has not reached its sequence in a multi-shard command's `accounts` row. Rows do not wait for these
+ * shards: a failing market delays only reads that name it.
  */
 async function missingMarket(tx: Tx, seq: number, projections: readonly string[]): Promise<Missing | null> {
   const { rows } = await sql<Missing>`

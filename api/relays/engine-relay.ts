@@ -23,7 +23,7 @@ export interface NewOperation extends SignedForward {
   readonly operationId: string
 }
 
-/** The operation of the request: a new one, or that of the same request before. Throws an ApiError if it is refused. */
+/** The request's operation: new, or created earlier by the same request. Throws an ApiError if it is refused. */
 export type AcceptRelay = (caller: Caller, operation: NewOperation) => Promise<RelayOperation>
 
 export const createEngineRelays =

@@ -38,14 +38,14 @@ export const signatureField = Type.String({
 
 type ForwardBody = Static<ReturnType<typeof Type.Object<typeof forwardFields>>>
 
-/** What a forward request of the caller must be. */
+/** Required values of the caller's forward request. */
 export interface ExpectedRequest {
   readonly from: Address
   readonly to: Address
   readonly data: `0x${string}`
 }
 
-/** Throws unless target and calldata are exactly the expected ones: the signature must not authorize anything else. */
+/** Throws unless target and calldata are exactly as expected, because the signature must authorize nothing else. */
 export function parseForwardRequest(body: ForwardBody, expected: ExpectedRequest): ForwardRequest {
   const lower = {
     from: body.from.toLowerCase() as Address,

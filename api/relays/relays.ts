@@ -36,11 +36,14 @@ export interface RelayPorts {
 }
 
 export interface Relays {
-  /** A request with this target and effect that the caller can sign now: the same one for minutes, unless another one is accepted. */
+  /**
+   * A request with this target and effect for the caller to sign. It stays the same for minutes, unless the caller's
+   * next request is accepted.
+   */
   prepare(caller: Caller, target: Address, effect: RelayEffect, check: CheckEffect): Promise<PreparedRequest>
   /** The nonce that the owner's next request must have. */
   nextNonce(owner: Address): Promise<number>
-  /** The operation of the request: a new one, or that of the same request before, whatever its state. */
+  /** The request's operation: new, or created earlier by the same request, in any state. */
   accept(caller: Caller, signed: SignedForward): Promise<RelayOperation>
 }
 

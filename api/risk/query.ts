@@ -1,4 +1,6 @@
-/** What the risk of a market consists of: prices and sums of the read model, and its backstop and the bank's pause from the write side. */
+/**
+ * Reads a market's risk: prices and sums from the read model, its backstop and the bank's pause from the write side.
+ */
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { fundingColumn, type StoredFunding } from '../../db/funding.ts'
@@ -15,7 +17,7 @@ export interface RiskRow extends Omit<ReadMarketRiskTable, 'market_id'> {
   readonly open_steps: number
   readonly backstop: string | null
   readonly backstop_cap: bigint
-  /** Of the backstop; 0 if it is flat. */
+  /** Size of the backstop's position; 0 if flat. */
   readonly size: number
   readonly entry_notional: bigint
   readonly folded_margin: bigint

@@ -1,6 +1,6 @@
 /**
- * Recovers signers: few orders on the calling thread, many on worker threads. Passing an order to a thread costs a tenth of a recovery,
- * but the result arrives a turn of two event loops later, which does not pay off for a single order.
+ * Recovers signers: few orders on the calling thread, many on worker threads. Passing one order costs a tenth of a
+ * recovery and delays the result by two event loop turns.
  */
 import { Worker } from 'node:worker_threads'
 import type { Order } from '../../domain/orders/order.ts'
@@ -80,7 +80,7 @@ export function createSignaturePool(
     return thread
   }
 
-  /** The least busy thread, or a new one while there are fewer than `size` and none is idle. */
+  /** An idle thread, a new thread below `size`, or otherwise the least busy thread. */
   const choose = (): Thread => {
     const [idlest] = [...threads].sort((a, b) => a.waiting.size - b.waiting.size)
     if (idlest !== undefined && (idlest.waiting.size === 0 || threads.length >= size)) return idlest

@@ -28,7 +28,7 @@ const refusalView = ({ nearestValid, nearestValidLeverage, ...refusal }: Binding
   nearest_valid_leverage: nearestValidLeverage ?? null,
 })
 
-/** The leverages for which an estimate lists the maximum: at most nine. */
+/** Leverages with a maximum in an estimate: at most nine. */
 export const leveragesOf = ({ maxLeverage }: MarketSpec): number[] => {
   const usual = [1, 2, 3, 5, 10, 20, 50, 100].filter((leverage) => leverage < maxLeverage)
   return [...usual, maxLeverage]

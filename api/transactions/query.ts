@@ -1,6 +1,6 @@
 /**
- * Transactions of an account in the read model. They are the rows of the view `read.account_transactions`, which a statement on the view
- * would compute completely: here each of its parts returns at most a page.
+ * Transactions of an account. The parts of the view `read.account_transactions` are queried one by one, at most a page
+ * each, because a query of the view computes it completely.
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -102,8 +102,8 @@ const paymentsOfChanges = (filter: TransactionFilter) => sql`
 `
 
 /**
- * Payments at updates, newest stretch first. Within a market the number of an update, its time and the id of its payments have one order.
- * Each stretch with payments has one after the cursor, except the newest, so that a page needs one stretch more than it has rows.
+ * Funding payments, newest span first. Update number, time and payment id have the same order. Only the newest span may
+ * have no payment in range, so limit + 1 spans suffice.
  */
 const paymentsOfUpdates = (filter: TransactionFilter) => sql`
   (

@@ -37,7 +37,7 @@ export function symbolView(spec: MarketSpec): UdfSymbol {
   }
 }
 
-/** Of candles in any order. */
+/** Accepts candles in any order. */
 export function barsView(spec: MarketSpec, candles: readonly ShownCandle[]): UdfHistory {
   const bars = [...candles].sort((a, b) => a.start - b.start)
   return {

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 export type Cell = string | number | null | { readonly decimal: string }
 
 const LINE_END = '\r\n'
-/** What makes a spreadsheet read a cell as a formula. */
+/** Start of a cell that a spreadsheet would evaluate as a formula. */
 const FORMULA = /^[=+\-@\t\r]/
 
 export function csvCell(cell: Cell): string {
@@ -18,10 +18,7 @@ export function csvCell(cell: Cell): string {
 
 export const csvLine = (cells: readonly Cell[]): string => cells.map(csvCell).join() + LINE_END
 
-/**
- * Whether an Accept header prefers CSV to JSON: the type that it names with the higher quality, of equal ones the first. Ranges such as
- * `*` count as JSON.
- */
+/** Whether an Accept header prefers CSV to JSON: by quality, then by order. Ranges such as `*` count as JSON. */
 export function prefersCsv(accept: string | undefined): boolean {
   const ranges = (accept ?? '').split(',').map((range) => {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
@@ -59,7 +56,7 @@ async function* linesOf<Row>({ header, first, pageSize, limit, next, line }: Csv
   }
 }
 
-/** Reads the next page only once the client has taken the one before. */
+/** Reads the next page only once the client has received the previous page. */
 export function csvStream<Row>(pages: CsvPages<Row>): Readable {
   let hasEnded = false
   const end = (): void => {

@@ -1,7 +1,7 @@
 /** Cursors of lists that are ordered by a number and an id. Opaque to callers and valid only for the list that issued them. */
 import { ApiError } from '../errors.ts'
 
-/** Kinds of lists; a cursor of one kind is invalid for the others. */
+/** Kinds of lists; a cursor of one kind is invalid for every other kind. */
 export type List =
   | 'orders'
   | 'fills'
@@ -46,7 +46,7 @@ export function decodeCursor(list: List, text: string | undefined): Cursor | nul
   return cursor
 }
 
-/** A page of `limit` from up to `limit + 1` rows, and the cursor of the next one. */
+/** A page of at most `limit` rows from up to `limit + 1` rows, and the cursor of the next page. */
 export function pageOf<Row>(list: List, rows: readonly Row[], limit: number, cursorOf: (row: Row) => Cursor) {
   const page = rows.slice(0, limit)
   const last = page.at(-1)

@@ -81,8 +81,8 @@ export const maybeAmountOf = <Name extends string>(
 export const expects = (what: string): { readonly 'x-expected': string } => ({ 'x-expected': what })
 
 /**
- * The words of a field as its description shows them, for a request's field that the domain checks with an error code of its own, and for an
- * answer's field that is a plain string to the serializer. Spread it into the field's schema.
+ * Documents the values of a field without validating them: for request fields with an error code of their own, and
+ * answer fields serialized as plain strings. Spread into the schema.
  */
 export const documentedAs = (
   list: readonly (string | null)[],

@@ -16,7 +16,7 @@ export interface WithdrawalRow {
   readonly log_index: number
   readonly block: number
   readonly at: number
-  /** Of the payout that paid it together with the other requests since the payout before; null while it is pending. */
+  /** Total of the payout, which also paid the requests since the previous payout; null while pending. */
   readonly paid_amount: bigint | null
   readonly paid_tx_hash: string | null
   readonly paid_at: number | null
@@ -25,7 +25,7 @@ export interface WithdrawalRow {
 export interface Withdrawals {
   readonly rows: readonly WithdrawalRow[]
   readonly pending: bigint
-  /** Of the account's last request. */
+  /** Time of the account's last request. */
   readonly requestedAt: number | null
   readonly pauseEndsAt: number
 }

@@ -1,4 +1,4 @@
-/** The recorded mix as commands to the engine, sent at their times whatever became of the earlier ones. */
+/** The recorded mix as commands to the engine, sent at their times whatever happens to earlier commands. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { OrderHash } from '../../domain/units.ts'
 import type { Engine } from '../../keeper/engine/link/engine.ts'

@@ -16,7 +16,7 @@ export interface PlacementTerms {
   readonly leverage?: number
 }
 
-/** The salts are new: no order that has ended and left the state has one of them. */
+/** The salts are new: no order that has ended and left the state has such a salt. */
 const LOOKED_UP_TO = Number.MAX_SAFE_INTEGER as Seq
 
 /** Salts of the prepared orders end below. */

@@ -1,4 +1,6 @@
-/** From the commit of a batch to the last byte on the last of many sockets that follow its market, under crossing flow. */
+/**
+ * Measures delivery under crossing flow: from a batch's commit to the last byte at the last of many subscribed sockets.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,20 +24,20 @@ export interface DeliveryOptions {
 
 const LEAD_MS = 500
 const SETTLE_MS = 2_000
-/** Half of the orders take what the others offer. */
+/** Half of the orders take the quantity that the other half offers. */
 const CROSSING = 0.5
 const CHANNELS = ['book', 'trades', 'auction']
 
 export interface Delivery {
   readonly batches: number
   readonly messages: number
-  /** Batches of which a socket has no message. */
+  /** Batches that at least one socket did not receive. */
   readonly missing: number
   readonly p50_ms: number
   readonly p99_ms: number
-  /** Per second, of the requests of the flow. */
+  /** Accepted requests of the flow per second. */
   readonly accepted: number
-  /** Cores that each kind of process uses meanwhile. */
+  /** Average cores in use, by kind of process. */
   readonly cores: Readonly<Record<string, number>>
 }
 

@@ -47,7 +47,7 @@ const pin = (pid: number, cores: string): void => {
   execFileSync('taskset', ['-acp', cores, `${pid}`], { stdio: 'ignore' })
 }
 
-/** The server has the first processor; this process and the database have the others. */
+/** The server has the first processor; this process and the database share the remaining processors. */
 export async function measureReads(target: CompleteTarget, seconds: number) {
   const cores = availableParallelism()
   const api = target.stack.api.pid() ?? 0

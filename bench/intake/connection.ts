@@ -25,8 +25,8 @@ export interface Connection {
 }
 
 /**
- * A connection with one request in flight. Parses only the status and the length of a response. The api closes connections that are idle
- * for long: the next request, or the one that crosses the close, is sent over a new one, which repeats no order.
+ * A connection with one request in flight; parses only status and length. If the API has closed it, the next request
+ * opens another, without sending an order twice.
  */
 export async function connect(port: number): Promise<Connection> {
   let pending: { readonly request: Buffer; readonly done: (answer: Answer) => void } | undefined

@@ -27,7 +27,7 @@ export async function cpuTimes({ db, processes }: Target): Promise<CpuTimes> {
   return new Map([...own, ['database', database]])
 }
 
-/** Seconds used between two readings, by program. Processes that are missing in one of them count as zero. */
+/** Seconds used between two readings, by program. A process that is missing in either reading counts as zero. */
 export function cpuBetween(before: CpuTimes, after: CpuTimes): Map<string, number> {
   const used = new Map<string, number>()
   for (const [name, times] of after) {

@@ -157,7 +157,10 @@ async function closedLoop(
   )
 }
 
-/** Requests are scheduled at a fixed rate, whether or not earlier ones have returned. Latency is measured from the scheduled time. */
+/**
+ * Requests are scheduled at a fixed rate, whether or not earlier requests have returned. Latency is measured from the
+ * scheduled time.
+ */
 async function openLoop(
   connections: readonly Connection[],
   next: Source,

@@ -4,16 +4,15 @@ import type { OrderType, Side } from '../../domain/orders/order.ts'
 import type { BenchMarket } from '../intake/orders.ts'
 
 /**
- * From one hour of NASDAQ order messages of AAPL (2012-06-21, 09:30 to 10:30 New York; LOBSTER's sample of 50 levels): 44,256 new resting
- * orders and 469 partial cancels, each of which a trader here makes as a cancel and a new order; 41,473 cancels; and 4,067 executions of
- * visible orders by 3,290 aggressors.
+ * From NASDAQ messages of AAPL on 2012-06-21, 09:30 to 10:30 New York (LOBSTER's sample, 50 levels). A trader here
+ * makes each of the 469 partial cancels as a cancel and a new order.
  */
 const RECORDED = { resting: 44_256 + 469, crossing: 3_290, cancelled: 41_004 + 469 }
 
 /** Share of the orders that wait for a trigger. Assumed: NASDAQ's messages contain none. */
 const CONDITIONAL = 0.02
 const CROSSING = RECORDED.crossing / (RECORDED.resting + RECORDED.crossing)
-/** Of the resting and the conditional orders. The others stay until they are filled. */
+/** Share of resting and conditional orders that are cancelled; the rest stays until it is filled. */
 const CANCELLED = RECORDED.cancelled / RECORDED.resting
 
 /** Values at equally spaced ranks would lose the tails, so a distribution is points (rank, value), with straight lines between them. */

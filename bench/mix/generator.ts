@@ -1,6 +1,6 @@
 /**
- * Sends a flow from a process of its own. All requests are signed before the first is sent. Each is sent at its intended time, whatever
- * the answers to earlier ones were, and its latency counts from that time.
+ * Sends a flow from a process of its own. Requests are signed beforehand and sent at their intended times, whatever
+ * earlier answers are; latency counts from those times.
  */
 import type { Order } from '../../domain/orders/order.ts'
 import type { Seconds, Steps, Ticks } from '../../domain/units.ts'
@@ -10,7 +10,7 @@ import { type Flow, type Kind, type MixTerms, type PlannedOrder, planMix } from 
 import { type PricePoint, planRecorded, type RecordedTerms } from './recorded.ts'
 
 export interface FlowTask {
-  /** Of the api processes, which get the requests in turn. */
+  /** Ports of the API processes, which get requests in rotation. */
   readonly ports: readonly number[]
   readonly keys: readonly string[]
   readonly markets: readonly BenchMarket[]

@@ -18,20 +18,20 @@ export interface Measurement {
   readonly used: ProcessorTimes
   readonly statements: Statements
   readonly waits: ReadonlyMap<string, number>
-  /** Of the machine, over the last minute. */
+  /** Load average of the machine over the last minute. */
   readonly load: number
-  /** Bare recoveries per second and core, before and after the measurement. */
+  /** Signature recoveries per second and core, before and after the measurement. */
   readonly recovery: readonly [number, number]
   readonly stages: Stages
   readonly samples: readonly Sample[]
-  /** Batches of a market maker's quotes. */
+  /** Quote batches of the market maker. */
   readonly requotes: readonly BatchSample[]
   readonly requotedBy: RequoteWay
   readonly latestMs: number
 }
 
 const KINDS: readonly Kind[] = ['resting', 'crossing', 'conditional', 'cancel']
-/** Programs of the measurement itself. */
+/** Programs of the benchmark itself. */
 const OWN: ReadonlySet<string> = new Set(['generator', 'bench', 'hogs', 'database: clearbatch', 'rest'])
 
 const NAMES: Readonly<Record<RequoteWay, string>> = { replace: 'replacement', place: 'placement' }
@@ -92,7 +92,7 @@ function processorTable(measurement: Measurement) {
   ])
 }
 
-/** Sessions that wait are milliseconds of waiting per millisecond; divided by the orders in it, milliseconds per order. */
+/** Waits by kind. The mean number of waiting sessions × run time / orders is the wait in ms per order. */
 function waitTable({ waits, stages, seconds }: Measurement) {
   const perOrder = (sessions: number): number => rounded((sessions * seconds * 1000) / stages.orders, 3)
   return Object.fromEntries(

@@ -12,7 +12,7 @@ interface Stat {
   readonly parent: number
   readonly name: string
   readonly seconds: number
-  /** Of ended children that were waited for. */
+  /** Processor time of ended children that were waited for. */
   readonly endedChildren: number
 }
 
@@ -34,7 +34,7 @@ function statOf(pid: number): Stat | null {
   }
 }
 
-/** Of a running process. */
+/** Processor time of a running process; NaN if it has ended. */
 export const processorSeconds = (pid: number): number => statOf(pid)?.seconds ?? Number.NaN
 
 /** This process and all that descend from it, by process id. */

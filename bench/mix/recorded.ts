@@ -29,8 +29,8 @@ export interface RecordedFlow extends Flow {
 }
 
 /**
- * What is left of an aggressor, or of an order that the recording has filled, is cancelled after this time: a recorded fill may precede the
- * batch that fills the order here.
+ * Delay of cancelling the rest of a recorded aggressor or filled order, because a recorded fill may precede the batch
+ * that fills the order here.
  */
 const LATE_CANCEL_MS = 1_500
 /** Buying and selling accounts swap sides at this interval, so that positions return to flat. */

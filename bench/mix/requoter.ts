@@ -1,6 +1,6 @@
 /**
- * A market maker that renews all its quotes once per auction, over the live feed from a process of its own. Each round begins at its intended time, and
- * the latency of its batches counts from that time.
+ * A market maker in a process of its own that renews all its quotes once per auction over the live feed. Latency counts
+ * from each round's intended time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
@@ -13,7 +13,7 @@ export interface BatchSample {
   readonly ms: number
   /** Quotes that were replaced or placed. */
   readonly renewed: number
-  /** Codes of errors, one per quote that was not renewed. */
+  /** Error codes, one per quote that was not renewed. */
   readonly refused: readonly string[]
 }
 
@@ -61,7 +61,7 @@ function refusalsOf(size: number, { type, data }: Answer): string[] {
   return (data.results ?? []).flatMap(({ error }) => error?.details.code ?? [])
 }
 
-/** Quotes whose cancel is refused are placed all the same: their labels are refused, which counts. */
+/** After a refused cancel its quote is placed anyway: the label is then refused, and that counts. */
 async function run(call: Call, { at, cancel, batches }: Round, start: number): Promise<BatchSample[]> {
   await sleep(start + at - performance.now())
   if (cancel !== null) await call(cancel)

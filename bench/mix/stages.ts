@@ -20,11 +20,11 @@ interface FirstFill {
   readonly type: string
   readonly accepted_at: number
   readonly created_at: number
-  /** Of the journal row of the batch. */
+  /** Sequence of the batch's journal row. */
   readonly seq: number
 }
 
-/** Of the orders that were accepted from `from` until `until`. */
+/** Stages of the orders accepted from `from` until `until`. */
 export async function stagesOf(
   db: Db,
   progress: ReadonlyMap<string, readonly Progress[]>,

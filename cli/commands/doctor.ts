@@ -32,7 +32,7 @@ export async function status(context: Context) {
   return `${context.place.url} is ${service.status}, chain ${service.chain.chain_id}, block ${service.chain.block}\n${table(rows)}`
 }
 
-/** What a check has found is used by those after it. */
+/** Findings of earlier checks that later checks use. */
 interface Findings {
   contracts?: SharedContracts
   me?: Me

@@ -1,4 +1,4 @@
-/** `batch explain`: why a batch has its price, and what each order got. */
+/** `batch explain`: explains a batch's price and each order's fill. */
 import { writeFile } from 'node:fs/promises'
 import { batchPicture } from '../../client/proof/batch-picture.ts'
 import { type BatchExplanation, explainBatch, type PriceRange } from '../../client/proof/explain-batch.ts'
@@ -15,13 +15,13 @@ interface Explain {
   readonly svg: string | undefined
 }
 
-/** Such as `m1/42`, `1/42` or `BTC-PERP/42`. */
+/** For example `m1/42`, `1/42` or `BTC-PERP/42`. */
 const MARKET_AND_BATCH = /^(?:m(?=\d+\/))?([\w-]+)\/(\d+)$/
 
-/** Rows of the text below and above the clearing price: a full book has hundreds of ranges. */
+/** Printed price ranges on either side of the clearing price, because a full book has hundreds. */
 const NEIGHBORS = 6
 
-/** Explains only a proof that holds. */
+/** Verifies the proof before it explains the batch. */
 export async function explain(context: Context, { positionals, svg }: Explain) {
   const [source = '', batch] = positionals
   const named = batch === undefined ? MARKET_AND_BATCH.exec(source) : null
@@ -59,7 +59,7 @@ function textOf(title: string, explanation: BatchExplanation): string {
   ].join('\n')
 }
 
-/** Such as `1 pair`, `2 pairs`. */
+/** For example `1 pair`, `2 pairs`. */
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const between = ([lowest, highest]: readonly [string, string]): string =>
@@ -73,7 +73,7 @@ function reasonLines({ largest_volume, smallest_surplus, rule, reason }: BatchEx
   ]
 }
 
-/** The ranges around the clearing price, or around the first one that leaves sells over. */
+/** Ranges around the clearing price, or, without a clearing price, around the first range with a sell surplus. */
 function rangeLines({ ranges, price }: BatchExplanation): string[] {
   const isCenter = ({ clearing, surplus }: PriceRange): boolean =>
     price === null ? surplus.startsWith('-') : clearing

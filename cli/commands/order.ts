@@ -201,7 +201,7 @@ export async function list(context: Context, { status, market: symbol, limit }: 
   return orders.map(placedRow)
 }
 
-/** What happened to an order: its events, its fills with their settlement, and why it ended. */
+/** Explains an order: its events, its fills with their settlement, and the reason of its end. */
 export async function explain(
   context: Context,
   { positionals: [name = ''] }: { readonly positionals: readonly string[] },

@@ -1,4 +1,4 @@
-/** What an assistant may trade: markets, and a notional of each order and of all orders of the process together. */
+/** Bounds what an assistant may trade: markets, notional per order, and total notional of the process. */
 import { fromE18, toE18 } from '../../client/decimals.ts'
 import { CommandError } from '../failure.ts'
 

@@ -21,7 +21,7 @@ interface CallResult {
   readonly isError?: boolean
 }
 
-/** What is used of the package, which is an optional peer. */
+/** The used part of the package, which is an optional peer dependency. */
 interface Sdk {
   readonly Server: new (
     info: object,

@@ -1,4 +1,4 @@
-/** The table's commands as tools: names, schemas of arguments, and the command line of a call. */
+/** Offers the table's commands as tools: names, argument schemas, and the command line of a call. */
 import type { Command } from '../command.ts'
 import { CommandError, EXIT } from '../failure.ts'
 import type { TradeGuard } from './guard.ts'
@@ -16,7 +16,7 @@ export interface Tool {
   readonly command: Command
 }
 
-/** Flags that a tool does not offer: it never asks, never runs without end, and names no file. */
+/** Flags that a tool does not offer, because it never prompts, always ends, and names no file. */
 const HIDDEN = ['yes', 'follow', 'csv', 'state', 'output', 'svg']
 
 interface Positional {
@@ -25,7 +25,7 @@ interface Positional {
   readonly isList: boolean
 }
 
-/** `<market> [batch]` or `[order...]`. */
+/** Parses for example `<market> [batch]` or `[order...]`. */
 const positionalsOf = ({ positionals }: Command): readonly Positional[] =>
   positionals
     .split(' ')
@@ -69,7 +69,7 @@ function schemaOf(command: Command): Tool['inputSchema'] {
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-/** Without a guard only commands that read. */
+/** Tools of the commands; only read-only commands if `guard` is null. */
 export const toolsOf = (commands: readonly Command[], guard: TradeGuard | null): readonly Tool[] =>
   commands
     .filter(({ mcp, kind }) => mcp && (kind === 'read' || guard !== null))
@@ -81,7 +81,7 @@ export const toolsOf = (commands: readonly Command[], guard: TradeGuard | null):
       command,
     }))
 
-/** The command line of a call. Throws for arguments that the schema does not have. */
+/** The command line of a call. Throws if the schema lacks an argument. */
 export function commandLineOf(
   { command, inputSchema }: Tool,
   given: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 /**
- * `db rebuild`: rebuilds the read model from the first row of the journal; with `--projection NAME` only the tables of one projection,
- * while the others serve. Safe while the indexer runs. Readers of these tables wait until they are complete.
+ * `db rebuild`: rebuilds the read model from the journal, or one projection with `--projection NAME`. Safe while the
+ * indexer runs; readers of these tables wait.
  */
 import { createDb, createPool } from '../../db/client.ts'
 import { readDatabaseUrl } from '../../indexer/config.ts'

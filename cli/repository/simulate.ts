@@ -1,10 +1,10 @@
 /**
- * Runs scenarios of falling, jumping and missing prices through the rules of the exchange, and checks every law at every step.
- *
- *   npm run cb -- simulate --scenario crash --seed 7
- *   npm run cb -- simulate --scenarios all --count 10000 --recordings day.csv.gz,probability.csv.gz
+ * Runs scenarios of falling, jumping and missing prices through the rules of the exchange, and checks every law at
+ * every step.
  */
 
+// npm run cb -- simulate --scenario crash --seed 7
+// npm run cb -- simulate --scenarios all --count 10000 --recordings day.csv.gz,probability.csv.gz
 import { readRecorded } from '../../simulate/recorded.ts'
 import { Recorder } from '../../simulate/recorder.ts'
 import { LawCounts, lawTableOf, Summary, tableOf } from '../../simulate/report.ts'

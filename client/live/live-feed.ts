@@ -8,7 +8,7 @@ import type { BookData, TopicMessage, TradesData } from './messages.ts'
 import { type MessageStream, messageStream } from './stream.ts'
 
 export interface LiveFeedOptions extends LiveTopicsOptions {
-  /** Time limit of all attempts of one command together. */
+  /** Time limit for one command, including all attempts. */
   readonly budgetMs?: number | undefined
   readonly outcomes?: OutcomeMemory
 }
@@ -26,7 +26,7 @@ export class LiveFeed extends LiveTopics {
     })
   }
 
-  /** The messages of a topic, for `for await`; leaving the loop ends the subscription. */
+  /** Messages of a topic as an async iterator. Leaving the loop ends the subscription. */
   messages(topic: string): MessageStream {
     return messageStream((listener) => this.subscribe(topic, listener))
   }
@@ -46,8 +46,8 @@ export class LiveFeed extends LiveTopics {
   }
 
   /**
-   * Cancels every live order of the account `graceSeconds` after the connection ends; 0 disarms. The setting
-   * ends with its connection.
+   * Cancels every live order of the account `graceSeconds` after the connection ends; 0 disarms. The setting is valid
+   * for this connection only.
    */
   async cancelOnDisconnect(graceSeconds: number): Promise<void> {
     await this.connected().call('cancel_on_disconnect', { grace_seconds: graceSeconds }, 10_000)

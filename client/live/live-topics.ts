@@ -1,7 +1,6 @@
 /**
- * Subscriptions to the live feed.
- * After a lost connection or a gap, a topic resumes after the last received message, or starts with a new
- * snapshot. No message is delivered twice. Messages are only skipped if a snapshot follows.
+ * Subscriptions to the live feed. After a gap a topic resumes after the last message, or starts with a new snapshot. No
+ * message is delivered twice or missing without a snapshot.
  */
 import type { ClearbatchError } from '../errors.ts'
 import type { PlacedOrder } from '../responses.ts'

@@ -1,7 +1,7 @@
 /** Position in one topic: decides whether a message continues the received messages. Pure. */
 import type { Subscribed, TopicMessage } from './messages.ts'
 
-/** `gap`: messages are missing, and the subscription must begin again. */
+/** `gap`: messages are missing, so the caller must subscribe again. */
 export type Verdict = 'apply' | 'ignore' | 'gap'
 
 export class TopicSequence {
@@ -9,7 +9,7 @@ export class TopicSequence {
   #seq: number | null = null
   #waitsFor: 'subscribed' | 'snapshot' | null = 'subscribed'
 
-  /** Position of the last applied message; the subscription can resume after it. */
+  /** Position of the last applied message, from which the subscription can resume. */
   get position(): string | null {
     return this.#seq === null ? null : `${this.#epoch}:${this.#seq}`
   }
@@ -19,12 +19,12 @@ export class TopicSequence {
     return this.#waitsFor === null
   }
 
-  /** The subscription begins again: messages are ignored until `subscribed`. */
+  /** Ignores messages until the next `subscribed`. */
   restart(): void {
     this.#waitsFor = 'subscribed'
   }
 
-  /** The next subscription starts with a snapshot. */
+  /** Makes the next subscription start with a snapshot. */
   forget(): void {
     this.#seq = null
     this.restart()

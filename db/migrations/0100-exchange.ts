@@ -691,8 +691,8 @@ const ROWS = `
 `
 
 /**
- * A group that does not follow the head, or is of a stale owner, has to fail, because statements are sent behind it without waiting. Both functions lock the
- * row of the token, so that a takeover waits for their commit.
+ * Both functions raise an error for a group out of order or a stale owner, so that statements sent behind fail too, and
+ * lock the token's row, so that a takeover waits for their commit.
  */
 const ENGINE_FUNCTIONS = `
   create function append_engine_group(
@@ -725,9 +725,8 @@ const ENGINE_FUNCTIONS = `
 `
 
 /**
- * Rows of another writer would take the sequences of the engine's next rows, and the engine could store nothing more. Once an engine has stored
- * a group or owned the exchange, only the transaction that writes the tables may append to the journal, whatever the role of its connection. The first takeover
- * waits for transactions that have appended before it; transactions that append after it find its token.
+ * After the engine's first group or ownership, only transactions that write the tables may append to the journal: other
+ * rows would take the sequences of the engine's next rows.
  */
 export const GUARDS = `
   create function refuse_foreign_rows() returns trigger language plpgsql

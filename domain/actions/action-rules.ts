@@ -113,14 +113,14 @@ const RULES: RulesByKind = {
 const rulesOf = (kind: ActionKind): ActionRules<SignableAction> => RULES[kind] as ActionRules<SignableAction>
 
 /**
- * The action without its report proof, if `previous` (the report of the preceding action id) is the same report.
- * The contract executes actions in id order and does not verify the market's last report again. Each byte of a proof costs up
- * to 176 gas on chains 4326 and 6343. A finalization uses another feed.
+ * The action without its report proof, if the preceding action used the same report: the contract does not verify a
+ * report twice. A proof byte costs up to 176 gas on chains 4326 and 6343.
  */
 export function withoutRepeatedProof(
   action: SignableAction,
   previous: Pick<OracleReport, 'price' | 'observedAt'> | null,
 ): SignableAction {
+  // A finalization uses another feed.
   if (previous === null || action.kind === 'finalize_market') return action
   const report = action.kind === 'settle_part' ? action.part.oracle : action.report
   if (report.price !== previous.price || report.observedAt !== previous.observedAt) return action
@@ -141,10 +141,8 @@ export const expectationOf = (action: SingleAction, actionId: number | null): Ex
 /** The operator's response to a reverted action. */
 export interface FailureResponse {
   /**
-   * `retry`: this action and later actions are signed again.
-   * `drop`: this action ends; later actions are signed again without it.
-   * `void`: this batch and all later actions will not settle, and the order or account named by the error
-   * loses its orders.
+   * `retry`: sign this and later actions again. `drop`: end this action, sign later actions again. `void`: end this
+   * batch and all later actions, and the orders of the named culprit.
    */
   readonly does: 'retry' | 'drop' | 'void'
   readonly isExpected: boolean

@@ -37,14 +37,12 @@ export interface BatchBasis {
  */
 export type Matching = 'all' | 'forced' | 'none'
 
-/**
- * Orders that may match; null if the mode allows no liquidation.
- * After a mismatch, or reverts without a culprit, the exchange restricts the market itself. Then no batch
- * runs: a forced order would settle through the path that has just failed.
- */
+/** Orders that may match; null if the mode allows no liquidation. */
 function matchingAt({ terms }: MarketSnapshot, { mode }: TermsInForce): Matching | null {
   if (mode === 'open') return 'all'
   if (mode !== 'cancel_only') return null
+  // After a mismatch, or reverts without a culprit, the exchange restricts an open market itself. A forced order would
+  // settle through the path that has just failed.
   return terms.mode === 'open' ? 'forced' : 'none'
 }
 
@@ -100,7 +98,7 @@ export type ClearedBasis = Pick<MarketSnapshot, 'report'> & { readonly terms: st
 /** Facts about a market's past auctions. */
 export interface AuctionView {
   readonly feed: LiveBook
-  /** The book contains every journal row up to this one. */
+  /** The book contains every journal row up to this sequence. */
   readonly seq: Seq
   /** Journal head at the market's last known auction: orders up to it were in the book. */
   readonly standingSeq: Seq
@@ -109,9 +107,8 @@ export interface AuctionView {
 }
 
 /**
- * True if an auction would change nothing.
- * No order is due to end, and no row and no change of the terms has followed the last completed auction. If
- * the orders do not cross, a new report changes nothing either.
+ * True if an auction would change nothing: no order is due to end, and no row or change of terms followed the last
+ * auction. A new report alone changes nothing if the orders do not cross.
  */
 export function isIdle(
   spec: MarketSpec,

@@ -12,17 +12,16 @@ export interface Claim {
 }
 
 /**
- * Shares of `volume` in steps, in the order of `claims`; they sum to `volume`.
- * Each share is `volume × steps / total`, rounded down. The remaining steps go, one each, to the claims with
- * the largest remainders; the earlier seq wins ties. For example, volume 5 over claims of 3, 3 and 4 yields
- * 1.5, 1.5 and 2: the earlier of the equal claims gets 2 steps. A share never exceeds its claim: a claim that
- * fills completely has remainder 0, and fewer steps remain than claims have a remainder above 0.
+ * Shares of `volume` by size, in the order of `claims`. For example, volume 5 over claims of 3, 3 and 4 yields 1.5, 1.5
+ * and 2: the earlier of the equal claims gets 2 steps.
  */
 export function proRata(claims: readonly Claim[], volume: Steps): Steps[] {
   const total = claims.reduce((sum, { steps }) => sum + steps, 0)
   invariant(volume <= total, 'the volume is at most the sum of the claims')
   if (volume === total) return claims.map(({ steps }) => steps)
 
+  // Each share is rounded down. The remaining steps go, one each, to the largest remainders.
+  // No share exceeds its claim: a filled claim has remainder 0, and fewer steps than positive remainders remain.
   const remainders: number[] = []
   let leftOver: number = volume
   const shares = claims.map(({ steps }) => {

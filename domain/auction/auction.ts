@@ -52,10 +52,8 @@ export interface AuctionInput {
 }
 
 /**
- * Clears one batch.
- * The result depends only on the set of orders, not on insertion order. The cost depends on the number of
- * orders that reach the opposite best price, not on the book size. Expired orders and market orders beyond
- * their wait take no part; `overdue` lists them.
+ * Clears one batch. The result does not depend on insertion order. The cost grows with the orders that reach the
+ * opposite best price, not with the book.
  */
 export function clear(input: AuctionInput): Clearing {
   const { result, candidates, participants, consulted } = runAuction(riskTermsAt(input), input)
@@ -122,17 +120,13 @@ export function recompute({ ruleVersion, orders, ladder, positions, ...rest }: C
   })
 }
 
-/**
- * Repeats the round while the batch exceeds a limit.
- * A batch that fills more than `BATCH_ORDERS` orders is cleared again over the largest orders. A batch that
- * needs several parts is cleared again without flips. Each restriction is added at most once and stays in
- * force. 400 orders per side cannot exceed the order limit, so there are at most three rounds, or four if
- * forbidding flips adds orders.
- */
+/** Clears again over the largest orders above `BATCH_ORDERS` fills, and again without flips if several parts are needed. */
 function runRounds(input: RoundInput): { first: Round; last: Round } {
   const first = runRound(input)
   let next = input
   let last = first
+  // Each restriction is added at most once and stays in force: at most three rounds, or four if forbidding flips adds
+  // orders.
   while (last.result !== null) {
     const filled = [...last.result.buys, ...last.result.sells]
     if (filled.length > BATCH_ORDERS && next.restrictedTo === null) {

@@ -45,9 +45,8 @@ const isWaitOver = ({ type, forced, ioc, acceptedAt }: RestingOrder, asOf: Milli
   (type === 'MARKET' || ioc === true) && !forced && asOf - acceptedAt >= MARKET_WAIT_MS
 
 /**
- * Orders that expired or waited too long at `asOf`, by seq, whether or not a batch runs.
- * At most `most` orders are returned; orders beyond their wait come first. None of these orders takes part in
- * a batch, even if still in the book.
+ * At most `most` orders that expired or waited too long at `asOf`, the latter first, each by seq. No batch includes
+ * them, even while they are in the book.
  */
 export function overdue(book: Book, asOf: Millis, most = Number.POSITIVE_INFINITY): Cancel[] {
   const timedOut = [...book.marketOrders('LONG'), ...book.marketOrders('SHORT'), ...book.iocOrders()]
@@ -96,9 +95,8 @@ export interface CandidateInput {
 }
 
 /**
- * All orders that reach the opposite best price; only market orders if the sides do not cross.
- * An order out of reach cannot trade, cannot set the price, and ranks behind the candidates for its account's
- * position. Leaving it out therefore does not change the result.
+ * All orders that reach the opposite best price; only market orders if the sides do not cross. Other orders cannot
+ * trade, set the price, or precede a candidate's use of the position.
  */
 export function candidatesOf(input: CandidateInput): Candidates {
   const { book, isEligible } = input

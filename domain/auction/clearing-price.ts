@@ -24,14 +24,10 @@ export interface PriceResult {
   readonly supply: Steps
 }
 
-/**
- * The clearing price; null if no orders cross.
- * Demand falls and supply rises with the price, so the ticks with the largest volume form one interval, and
- * the ticks with the smallest surplus form one interval inside it. Demand changes only right above a buy
- * limit, and supply only at a sell limit. It therefore suffices to evaluate the first and last tick of every
- * interval on which both are constant.
- */
+/** The clearing price; null if no orders cross. */
 export function clearingPrice(input: PriceInput): PriceResult | null {
+  // Demand falls and supply rises with the price, so ticks with the largest volume form one interval, and ticks
+  // with the smallest surplus form one inside it. Its ends suffice (`nextTick`).
   const largest = largestVolume(input)
   if (largest.length === 0) return null
   const surplus = largest.reduce(
@@ -153,9 +149,8 @@ function largestVolume({ buys, sells, band }: PriceInput): Point[] {
 }
 
 /**
- * The next tick that starts or ends an interval of constant demand and supply.
- * `buyLimit`: lowest buy limit at or above `tick`; demand falls right above it. `sellLimit`: lowest sell
- * limit above `tick`; supply rises at it.
+ * Next end of an interval of constant demand and supply. `buyLimit`: lowest buy limit at or above `tick`; demand falls
+ * right above it. `sellLimit`: lowest sell limit above `tick`; supply rises at it.
  */
 function nextTick(
   tick: number,

@@ -6,7 +6,7 @@
 import type { UserId } from '../units.ts'
 
 export interface Deferrals {
-  /** Accounts that an auction left out and that have taken part in none since, in that order. */
+  /** Accounts left out of an auction that have not taken part since, longest wait first. */
   readonly waiting: ReadonlySet<UserId>
   /** Accounts that take no part in the current auction. Their orders stay in the book unchanged. */
   readonly excluded: ReadonlySet<UserId>
@@ -14,7 +14,7 @@ export interface Deferrals {
 
 export const NO_DEFERRALS: Deferrals = { waiting: new Set(), excluded: new Set() }
 
-/** Leaves these accounts, too, out of the current auction. */
+/** Also leaves these accounts out of the current auction. */
 export const exclude = (deferrals: Deferrals, accounts: Iterable<UserId>): Deferrals => ({
   ...deferrals,
   excluded: new Set([...deferrals.excluded, ...accounts]),
@@ -27,13 +27,7 @@ export interface ChangeBound {
   readonly forced: ReadonlySet<UserId>
 }
 
-/**
- * Leaves out the accounts with changes beyond the bound; null if the batch may be written.
- * Accounts rank by kind (with a forced order first), then waiting accounts by longest wait, then by fewest
- * changes, so that an account with few orders is not delayed by accounts with many. The first account of each
- * kind always takes part. A waiting account therefore takes part after at most as many auctions as accounts
- * of its kind preceded it.
- */
+/** Leaves out the accounts with changes beyond the bound; null if the batch may be written. */
 export function deferBeyond(
   { most, forced }: ChangeBound,
   changes: ReadonlyMap<UserId, number>,
@@ -41,11 +35,14 @@ export function deferBeyond(
 ): Deferrals | null {
   const places = new Map([...deferrals.waiting].map((account, place) => [account, place]))
   const placeOf = (account: UserId): number => places.get(account) ?? places.size
+  // Accounts with few changes precede accounts with many, so that the latter do not delay them.
   const inTurn = [...changes].sort(([a, own], [b, other]) => placeOf(a) - placeOf(b) || own - other || a - b)
   let left = most
   const beyond: UserId[] = []
   for (const isForced of [true, false]) {
     const kind = inTurn.filter(([account]) => forced.has(account) === isForced)
+    // The first account of each kind always takes part. A waiting account therefore waits for at most as many
+    // auctions as accounts of its kind preceded it.
     for (const [place, [account, own]] of kind.entries()) {
       if (place === 0 || own <= left) left -= own
       else beyond.push(account)

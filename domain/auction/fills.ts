@@ -7,9 +7,8 @@ import type { PositionCapacity } from './position-capacity.ts'
 import type { PlannedShare } from './round.ts'
 
 /**
- * Fills by account, within an account in tranche order.
- * An account's fills reduce its position in that order until it is flat. All fills of an account are on one
- * side, because self-trade prevention leaves it only one side per batch.
+ * Fills by account, in tranche order: they reduce the account's position until it is flat. Self-trade prevention leaves
+ * each account one side per batch.
  */
 export function fillsOf(sides: readonly (readonly PlannedShare[])[], pairs: readonly Pair[]): Fill[] {
   const tallies = tally(pairs)

@@ -107,10 +107,8 @@ class RemainderReasons {
   }
 
   /**
-   * Reason of a remainder.
-   * `PRICE_PROTECTION`: without protections, an unfilled share would have reached the clearing price, or a further
-   * quote of another account with which the batch would have matched more.
-   * `MARKET_REMAINDER` otherwise: the order's side was larger than the volume that it could meet.
+   * `PRICE_PROTECTION`: without protections, the unfilled share or another account's quote would have added volume.
+   * `MARKET_REMAINDER`: the order's side exceeded the volume that it could meet.
    */
   reasonOf(entry: BatchEntry): 'PRICE_PROTECTION' | 'MARKET_REMAINDER' {
     const { order } = entry.bounded

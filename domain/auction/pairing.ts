@@ -13,9 +13,8 @@ export interface Share {
 }
 
 /**
- * Pairs buys (market orders first) with sells (limit orders first), each by seq.
- * Market orders meet limit orders as far as possible; two market orders meet only for volume that no pairing
- * could avoid. Both sides must have equal totals. Yields at most n + m - 1 pairs.
+ * Pairs buys with sells of equal total, by seq, in at most n + m - 1 pairs. Market orders meet limit orders first; two
+ * market orders meet only for the unavoidable volume.
  */
 export function pairUp(
   spec: MarketSpec,

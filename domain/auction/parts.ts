@@ -36,11 +36,8 @@ export interface Splittable {
 }
 
 /**
- * The parts in settlement order. Concatenated, their pairs are the batch's pairs.
- * Each part has at most `MAX_PART_ORDERS` orders and `MAX_PART_SLOTS` new slots. Every slot counts as new: a
- * salt word per order, a partial slot per partly filled order, a position per account, and the market's own
- * slots. Parts therefore do not depend on the chain's state. Bank balance slots are not counted, because an
- * account with a zero balance already has a position.
+ * The parts in settlement order, each with at most `MAX_PART_ORDERS` orders and `MAX_PART_SLOTS` new slots.
+ * Concatenated, their pairs are the batch's pairs.
  */
 export function splitIntoParts({ pairs, fills }: Splittable): Part[] {
   const fillOf = new Map(fills.map((fill) => [fill.seq, fill]))
@@ -67,7 +64,10 @@ export function fitsOnePart(filled: readonly Pick<Fill, 'account' | 'remaining' 
   return slots <= MAX_PART_SLOTS
 }
 
-/** On chain, an order with unused steps stays partly filled even when its remaining steps here are 0. */
+/**
+ * New slots of an order: salt word, partial slot (also for unused steps) and position. All count as new, so that parts
+ * do not depend on the chain's state. Balance slots exist already.
+ */
 const slotsOf = (
   { remaining, unused = 0 as Steps }: Pick<Fill, 'remaining' | 'unused'>,
   isNewAccount: boolean,

@@ -1,8 +1,4 @@
-/**
- * Bounds a batch's payouts by the market's pool. The contract rejects a part that would overdraw the pool.
- * The pool is the sum of all equities, so negative equities reduce it: equities of +100 and -20 leave a pool
- * of 80, and the first account cannot close in full.
- */
+/** Bounds a batch's payouts by the market's pool, because the contract rejects an overdraft. */
 
 import type { RestingOrder } from '../book/book.ts'
 import type { Quote, Seq, UserId } from '../units.ts'
@@ -14,7 +10,10 @@ interface PoolDraw {
   readonly orders: RestingOrder[]
 }
 
-/** Pool during the settlement of a batch's parts. Mutable. */
+/**
+ * Pool during the settlement of a batch's parts; mutable. It is the sum of all equities: with +100 and -20 it is 80, so
+ * the first account cannot close in full.
+ */
 export class PoolBalance {
   readonly #pool: Quote
   readonly #draws = new Map<UserId, PoolDraw>()
@@ -42,9 +41,8 @@ export class PoolBalance {
   }
 
   /**
-   * Orders that the pool cannot pay, by account; empty if every part leaves the pool at or above zero.
-   * Forced orders are paid first, then accounts by their oldest closing order, as long as the pool suffices
-   * without this batch's payments into it.
+   * Orders that the pool cannot pay, by account; empty if no part overdraws it. Forced orders are paid first, then
+   * accounts by oldest closing order, without counting payments into the pool.
    */
   unpaid(): ReadonlyMap<UserId, readonly Seq[]> {
     const unpaid = new Map<UserId, readonly Seq[]>()

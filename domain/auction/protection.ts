@@ -1,7 +1,6 @@
 /**
- * Computes the protection price of market orders: how far from the standing book a market order may fill.
- * A market order has no limit of its own. Without protection, any other order in the batch, however small,
- * could move its price to the band edge.
+ * Computes protection prices: how far from the standing book a market order may fill. Without them, one small order in
+ * the batch could move its price to the band edge.
  */
 
 import type { Book, RestingOrder } from '../book/book.ts'

@@ -44,12 +44,12 @@ export const isBetter = (quoteSide: Side, a: Ticks, b: Ticks): boolean =>
   quoteSide === 'SHORT' ? a < b : a > b
 
 /**
- * Quotes of one side in the band, best limit first.
- * As in the auction, a position's reducing capacity goes to its account's orders by price, then reduce-only
- * orders first, then by seq. The walk is lazy: an effective limit is never better than the signed limit, so
- * quotes better than the next signed limit are complete.
+ * Quotes of one side in the band, best limit first. Reducing capacity goes to an account's orders by price, then
+ * reduce-only first, then by seq, as in the auction.
  */
 export function* limitQuotes(input: QuoteInput, side: Side, before: Before = NOTHING): Generator<LimitQuote> {
+  // Lazy: an effective limit is never better than its signed limit, so quotes better than the next signed limit are
+  // complete.
   const pending = new SortedMap<LimitQuote[]>()
   const keyOf = (limit: Ticks): number => (side === 'SHORT' ? limit : -limit)
   const reduced = new Map(before.reduced)

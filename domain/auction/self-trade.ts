@@ -18,11 +18,8 @@ const NO_BUY = Number.NEGATIVE_INFINITY
 const NO_SELL = Number.POSITIVE_INFINITY
 
 /**
- * Cancels the later order of each self-trading pair: two crossing limit orders, or two opposite market
- * orders, of one account.
- * A forced order stays, and every opposite order within its reach is cancelled. One walk by seq compares each
- * order with the retained orders, so a cancelled order cancels no other order. `orders`: the account's
- * candidates, in any order. `forcedLimit`: protection price of a forced order.
+ * Cancels the later order of each self-trading pair of one account: two crossing limit orders, or two opposite market
+ * orders. A forced order stays and cancels every opposite order in its reach.
  */
 export function preventSelfTrades(
   orders: readonly RestingOrder[],
@@ -37,6 +34,7 @@ export function preventSelfTrades(
   }
   const retained: RestingOrder[] = []
   const cancelled: Seq[] = []
+  // Compares with retained orders only, so a cancelled order cancels no other order.
   for (const order of orders.toSorted(forcedFirstBySeq)) {
     const isBuy = order.side === 'LONG'
     const other = isBuy ? 'SHORT' : 'LONG'

@@ -118,11 +118,7 @@ export function openableNow(terms: RiskTerms, capacity: PositionCapacity, order:
   return isBarred ? (0 as Steps) : terms.openingMargins.coveredSteps(order)
 }
 
-/**
- * Computes the order's limits. `openable` is the result of `openableNow`.
- * On the reducing side every tranche, including the opening one, stops at the bankruptcy price. Which fills
- * of an account reduce is known only once all fills are known, and no assignment may leave bad debt.
- */
+/** Computes the order's limits. `openable` is the result of `openableNow`. */
 export function boundOrder(
   terms: RiskTerms,
   capacity: PositionCapacity,
@@ -132,6 +128,8 @@ export function boundOrder(
   const { band } = terms
   const closes = order.side === capacity.reducingSide
   const limit = ownLimit(terms, order, marketOrderBounds)
+  // On the reducing side also the opening tranche stops at the bankruptcy price: which fills reduce is known only after
+  // all fills, and no assignment may leave bad debt.
   const solvent = closes ? tighter(order.side, limit, capacity.bankruptcyLimit) : limit
   const opening = openable > 0 ? openingLimit(terms, order, solvent) : null
   return {
@@ -169,10 +167,8 @@ const isInBand = ({ lo, hi }: Band, side: Side, limit: Ticks): boolean =>
   side === 'LONG' ? limit >= lo : limit <= hi
 
 /**
- * Tranche order: the sequence in which one account's orders use its position.
- * Forced orders come first, then the most aggressive price, market before limit, reduce-only before
- * plain, then seq. Orders that trade at a price thereby get the position first: a distant take-profit does
- * not keep a nearer order from closing.
+ * Order in which one account's orders use its position. The most aggressive price goes first, so that a distant
+ * take-profit does not keep a nearer order from closing.
  */
 export function byTrancheOrder(a: BoundedOrder, b: BoundedOrder): number {
   if (a.order.side !== b.order.side) return a.order.side === 'LONG' ? -1 : 1
@@ -192,9 +188,8 @@ export interface BatchEntries {
 }
 
 /**
- * Appends one account's entries to `entries`, in tranche order.
- * Each step of the position is assigned once; order steps beyond it may open. If `mayFlip` is false, no order
- * opens on the side that reduces the position.
+ * Appends one account's entries, in tranche order. Each step of the position is assigned once. If `mayFlip` is false,
+ * no order opens on the side that reduces the position.
  */
 export function addEntries(
   { buys, sells }: BatchEntries,

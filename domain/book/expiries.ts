@@ -23,9 +23,8 @@ export class Expiries {
   }
 
   /**
-   * Seqs of at most `most` orders that have expired at `asOf` (see `isExpired`), ascending. Earlier
-   * expirations are returned first.
-   * The cost depends on the orders in the returned seconds, not on the index size.
+   * Seqs of at most `most` expired orders (`isExpired`), earliest expiration first. The cost depends on the orders in
+   * the returned seconds, not on the index size.
    */
   expired(asOf: Millis, most = Number.POSITIVE_INFINITY): Seq[] {
     const lastDeadSecond = Math.ceil(asOf / 1000) - 1

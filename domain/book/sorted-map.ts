@@ -8,12 +8,12 @@ import { lowerBound } from './lower-bound.ts'
 const HALF_CHUNK = 128
 
 /**
- * Sorted keys in short chunks beside a hash map of values. `get` is O(1). `set` and `delete` cost two binary
- * searches and the shift of one chunk. Iteration is linear in the number of visited keys. Chunks are never
- * empty and never overlap.
+ * Map with sorted number keys in short chunks. `get` is O(1); `set` and `delete` cost two binary searches and the shift
+ * of one chunk.
  */
 export class SortedMap<V> {
   readonly #values = new Map<number, V>()
+  /** Chunks are never empty and never overlap. */
   readonly #chunks: number[][] = []
 
   get size(): number {

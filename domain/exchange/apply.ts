@@ -34,10 +34,8 @@ export function marketIdOf(shard: string): MarketId {
 }
 
 /**
- * Applies one row.
- * Rows of one shard arrive by sequence without gaps. Rows of several shards may interleave if each row
- * follows the rows that it needs: an account exists before a market row names it.
- * If `apply` throws, the state may be partly changed; the caller rolls back to its earlier mark.
+ * Applies the next row of its shard; rows of other shards that it needs were applied before. If `apply` throws, the
+ * state may be partly changed, and the caller rolls back to its earlier mark.
  */
 export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const marketId = marketIdOf(shard)

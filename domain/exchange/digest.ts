@@ -1,8 +1,6 @@
 /**
- * Digest of a set of byte strings: 128 bits, the sum of the strings' hashes.
- * Adding or removing a string costs one hash, and the sum does not depend on the order of changes. The digest
- * finds differences between honest owners and followers, not forgeries: the hash is MurmurHash3 (x86, 128
- * bits), which is not cryptographic.
+ * Digest of a set of byte strings: the sum of their 128-bit hashes, independent of order. Adding or removing a string
+ * costs one hash. It detects differences, not forgeries (MurmurHash3 x86).
  */
 import { invariant } from '../invariant.ts'
 

@@ -8,9 +8,8 @@ import type { ExchangeState } from './state.ts'
 export const ACCOUNTS = 0 as MarketId
 
 /**
- * A decision in progress.
- * `write` adds a row. `state` includes every added row; rows are applied lazily, so a decision whose last
- * step is a write applies nothing. `close` rolls the state back to the start of the draft.
+ * A decision in progress. `state` includes every row that `write` added; rows are applied lazily, so a last write
+ * applies nothing. `close` rolls the state back to the draft's start.
  */
 export class Draft {
   readonly #state: ExchangeState

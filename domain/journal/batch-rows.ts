@@ -118,9 +118,8 @@ export interface PositionChange {
 export interface FillSettled {
   readonly fill_id: string
   /**
-   * Whether a `batch_cleared` row contains this fill.
-   * False if only the chain has the fill, after a database restore: it was never settling here and holds
-   * nothing. If its order is unknown, `order_id` is `<market>-<maker>-<salt>`.
+   * Whether a `batch_cleared` row contains this fill. False if only the chain has it after a database restore;
+   * `order_id` of an unknown order is then `<market>-<maker>-<salt>`.
    */
   readonly matched: boolean
   readonly order_id: string

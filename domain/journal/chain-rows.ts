@@ -1,7 +1,6 @@
 /**
- * Rows about the chain itself: the blocks with facts that other rows state. Only the engine writes them.
- * They have a separate shard, so that the sequences of markets and accounts, and bookmarks with them, do not
- * depend on blocks.
+ * Rows about blocks with facts that other rows state. A separate shard keeps the sequences of markets and accounts, and
+ * bookmarks with them, independent of blocks.
  */
 import type { Mismatch } from '../settlement/receipt.ts'
 

@@ -1,9 +1,4 @@
-/**
- * Journal rows: the ordered record from which the read model, bookmarks, the live feed and crash recovery are
- * derived.
- * Rows are stored as JSON, so amounts in wei are decimal strings. They contain changes instead of totals:
- * shards may be projected in any interleaving, and the negation of a row undoes it.
- */
+/** Journal rows: the ordered record behind the read model, bookmarks, the live feed and crash recovery. */
 import type { MarketSpec } from '../market/market.ts'
 import type { OrderStatus, OrderType, Side, StatusReason, TimeInForce } from '../orders/order.ts'
 import type { AccountsRow } from './accounts-row.ts'
@@ -95,9 +90,8 @@ export interface TriggerEvidence {
 }
 
 /**
- * The mark has reached the trigger: the order is OPEN, this row's sequence is its seq in the book, and its
- * reservation is recomputed.
- * An `order_ended` row follows if the order cannot continue (no position to reduce, or insufficient margin).
+ * The mark has reached the trigger: the order is OPEN, this row's sequence is its seq, and its reservation is
+ * recomputed. An `order_ended` row follows if the order cannot continue.
  */
 export interface OrderTriggered extends TriggerEvidence {
   readonly kind: 'order_triggered'
@@ -270,7 +264,10 @@ export type MarketRow =
   | MarginNoncesInvalidated
   | QueueRow
   | OperatorRow
-/** `v` is the format version of the row; rows of version 1 omit it. */
+/**
+ * A row contains changes, not totals: shards may be projected in any interleaving, and negating a row undoes it. Wei
+ * are decimal strings. `v` is the format version; rows of version 1 omit it.
+ */
 export type JournalRow = (MarketRow | AccountsRow | ChainRow) & { readonly v?: number }
 
 /**

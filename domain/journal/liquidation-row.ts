@@ -3,10 +3,8 @@ import type { RunningLiquidation } from '../risk/running-liquidation.ts'
 import type { Wei } from './wei.ts'
 
 /**
- * `started`: the position fell below the threshold. `forced`: a forced order was placed.
- * `widened`: a batch left the forced order unfilled. `inherit_queued`, `deleverage_queued`: a single
- * action was queued. `failed`: that action was dropped or had no effect. `ended`: the position is healthy
- * again or closed, or the market no longer liquidates.
+ * `widened`: a batch left the forced order unfilled. `failed`: the queued action was dropped or had no effect. `ended`:
+ * healthy, closed, or the market no longer liquidates.
  */
 export type LiquidationStep =
   | 'started'
@@ -18,9 +16,8 @@ export type LiquidationStep =
   | 'ended'
 
 /**
- * `BELOW_THRESHOLD`: the margin ratio is below the threshold. `UNFILLED`: batches left the forced order unfilled.
- * `NO_EQUITY`: the position's equity is negative. `BELOW_MAINTENANCE`: the ratio is too low for the book. `HEALTHY`,
- * `CLOSED`: nothing remains to liquidate. `MARKET_CLOSED`: the market no longer liquidates.
+ * `UNFILLED`: batches left the forced order unfilled. `BELOW_MAINTENANCE`: the margin ratio is too low for the book.
+ * `MARKET_CLOSED`: the market no longer liquidates.
  */
 export type LiquidationReason =
   | 'BELOW_THRESHOLD'

@@ -8,9 +8,8 @@ export interface MarketRestricted {
   readonly kind: 'market_restricted'
   readonly mode: MarketMode
   /**
-   * `reverts`: two consecutive settlements reverted without a culprit. `mismatch`: a receipt differs.
-   * `fault`: a command about the market failed in the engine. `restore`: the database was restored from a
-   * backup. `operator`: an operator lifted the restriction.
+   * `reverts`: two successive settlements reverted without a culprit. `mismatch`: a receipt differs. `fault`: a command
+   * about the market failed in the engine. `restore`: the database is a restored backup.
    */
   readonly why: 'reverts' | 'mismatch' | 'fault' | 'restore' | 'operator'
 }

@@ -1,6 +1,6 @@
 /**
- * Accounts journal rows about commands with a `client_request_id`; a repeated command gets the stored answer.
- * Only the engine writes these rows; the api stores the answers of its own transactions in a table.
+ * Rows about commands with a `client_request_id`: a repeated command gets the stored answer. Only the engine writes
+ * them; the API stores answers of its own transactions in a table.
  */
 import type { OrderStatus, StatusReason } from '../orders/order.ts'
 import type { Wei } from './wei.ts'

@@ -58,9 +58,8 @@ export function toInterval<Value extends number | bigint>(
 }
 
 /**
- * Every interval from `from` to `to`, oldest first.
- * An interval without a candle repeats the previous close with volume 0; before the first close there is no
- * candle. `previousClose`: the close before `from`, or null.
+ * Every interval of the range, oldest first. An interval without trades repeats the previous close with volume 0;
+ * before the first close there is none. `previousClose`: close before `from`, or null.
  */
 export function withGaps<Value extends number | bigint>(
   candles: readonly Candle<Value>[],

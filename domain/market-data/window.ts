@@ -13,9 +13,8 @@ export interface SpanRange {
 const END = Number.MAX_SAFE_INTEGER
 
 /**
- * Rows that cover the span from the minute start `from` to now.
- * Short rows come first; each length reaches up to the next start of a longer row. A row in progress contains
- * nothing later than now, so rows of the longest length cover the end.
+ * Rows that cover the minute start `from` to now, short rows first. Rows of each length end at the next start of a
+ * longer row. The longest rows reach the end, because rows contain no future.
  */
 export function windowUntilNow(from: number): SpanRange[] {
   let next = from

@@ -27,9 +27,8 @@ const supportedRange = (spec: MarketSpec): Band => ({ lo: 1 as Ticks, hi: highes
 const clamp = (price: Ticks, { lo, hi }: Band): Ticks => maxOf(lo, minOf(hi, price))
 
 /**
- * The band in ticks: O(1 - mtbShort) to O(1 + mtbLong), rounded inward.
- * It always contains the ticks around O, and it stays in the range that the market supports. The minimum
- * order price limits orders, not the band: the oracle price may lie below it.
+ * The band in ticks, rounded inward, in the range that the market supports. It always contains the ticks around O. The
+ * minimum order price does not limit it: O may be lower.
  */
 export function priceBand(spec: MarketSpec, oracle: Price): Band {
   const lo = Number(mulDivUp(oracle, ONE - spec.mtbShort, ONE * spec.tick)) as Ticks

@@ -15,10 +15,8 @@ export const DEFAULT_PRICE_PROTECTION: WidthByKind = {
 }
 
 /**
- * The largest width that still protects.
- * With 10 % a market order may fill up to 1.1² - 1 = 21 % from the best quote, and the widest bands are 20 %.
- * In a binary future no distance above 0.25 applies, because the distance is at most half of the way to 0 and
- * to 1.
+ * The largest width that still protects. With 10 %, a market order may fill up to 1.1² - 1 = 21 % from the best quote,
+ * while the widest bands are 20 %. For binary futures the distance is at most 0.25.
  */
 export const MAX_PRICE_PROTECTION: WidthByKind = {
   perpetual: (ONE / 10n) as Rate,

@@ -113,9 +113,8 @@ export function restingTotals(
 }
 
 /**
- * All placement checks that need the state of the market or of the account.
- * `toOrder` and the signature check run before. Pure: if the caller holds the market lock, the verdict is
- * final. A refusal names the first rule that the order breaks.
+ * All placement checks that need market or account state, after `toOrder` and the signature check. The verdict is final
+ * if the caller holds the market lock.
  */
 export function admit(order: Order, input: AdmissionInput): Verdict<AdmissionResult, Refusal> {
   const closed = marketRefusal(input)
@@ -238,11 +237,8 @@ function countRefusal({ resting }: OpenMarketInput): Refusal | null {
 }
 
 /**
- * Refuses to open below IMR.
- * 1. The account's position is below IMR.
- * 2. The order's limit (limit order), or every price of the band (market order), leaves the opened share below IMR.
- * Only the first rule applies to a conditional order: the oracle price differs when it triggers, so `planMark` checks its
- * limit then.
+ * Refuses to open below IMR: for the account's position, then for the opened share at the limit, or at every band price
+ * of a market order.
  */
 function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | null {
   const { spec, position, fundingIndex, oracle, band } = input
@@ -252,6 +248,7 @@ function requirementRefusal(order: Order, input: OpenMarketInput): Refusal | nul
     const expected = `a position with a margin ratio of at least ${needed}`
     return { code: 'MARGIN_REQUIREMENT', field: 'quantity', expected, received: toDecimal(ratio ?? 0n) }
   }
+  // The oracle price differs when the order triggers, so `planMark` checks its limit then.
   if (isConditional(order.type)) return null
   if (order.type === 'LIMIT') return limitRequirementRefusal(order, input)
   const bound = openingBound(spec, { ...order, limit: order.price }, oracle)
@@ -290,9 +287,8 @@ interface OpeningShare {
 }
 
 /**
- * The position that all live orders together could create must fit its storage slot.
- * Admission uses only half of the slot's range: a sell may fill above its reserved price, and funding changes
- * the folded margin while orders rest.
+ * The position that all live orders could create must fit half of its storage slot's range: a sell may fill above its
+ * reserved price, and funding changes the folded margin while orders rest.
  */
 function rangeRefusal({ spec, position, resting }: OpenMarketInput, opening: OpeningShare): Refusal | null {
   const steps = Math.abs(position.size) + resting.openable + opening.openable

@@ -1,7 +1,6 @@
 /**
- * Brackets: an entry and its exits, linked by an unsigned number that the trader chooses per account and market.
- * The exits wait until the entry has matched, and end together. A bracket is the set of live orders with its number; it has
- * no state of its own.
+ * Brackets: an entry and its exits, linked by the trader's number. Exits wait until the entry has matched, and end
+ * together. A bracket has no state besides its live orders.
  */
 import type { OrderType, Side, StatusReason } from './order.ts'
 import { type ClosingReason, isClosable, isTerminal, type OrderLife, unmatched } from './order-state.ts'

@@ -42,9 +42,8 @@ export const isCovered = ({ remaining, openable }: Pick<BookOrder, 'remaining' |
   openable >= remaining
 
 /**
- * Executable steps of each of an account's limit orders at matched position `size`, by seq.
- * Orders against the position use it from the best limit on; a plain order's remaining steps open as far as its reservation
- * covers them. Limits are the signed limits, without adjustments by margin requirement or band.
+ * Executable steps of an account's limit orders at matched position `size`, by seq, best limit first. They use signed
+ * limits, unadjusted for margin or band; openings stop at the reservation.
  */
 export function executableSteps(size: Steps, orders: readonly BookOrder[]): Map<Seq, Steps> {
   const steps = new Map<Seq, Steps>()

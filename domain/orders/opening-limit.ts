@@ -1,7 +1,6 @@
 /**
- * Computes where a limit order may open a position at an oracle price.
- * It decides whether the order's own limit meets the initial margin requirement, and finds the nearest valid
- * price and leverage and the effective limit.
+ * Computes where a limit order may open a position at an oracle price, and the nearest valid price and leverage if its
+ * own limit does not meet the initial margin requirement.
  */
 import { priceBand } from '../market/band.ts'
 import { highestPrice, type MarketSpec } from '../market/market.ts'
@@ -21,12 +20,10 @@ export function opensBelowRequirement(spec: MarketSpec, order: LimitTerms, oracl
   return order.side === 'LONG' ? bound < order.limit : bound > order.limit
 }
 
-/**
- * The limit closest to the order's own limit that meets IMR at its leverage; null if the market supports no such price.
- * It equals the bound of a market order, also for a sell that posts margin at its limit l: l >= O(1+IMR) - l/L if and only if
- * l >= O(1+IMR)/(1+1/L).
- */
+/** The limit closest to the order's own that meets IMR at its leverage; null if the market supports none. */
 export function nearestOpeningPrice(spec: MarketSpec, order: LimitTerms, oracle: Price): Ticks | null {
+  // Also for a sell margined at its limit l: l >= O(1+IMR) - l/L if and only if l >= O(1+IMR)/(1+1/L), the bound of a
+  // market order.
   const price = openingBound(spec, { ...order, limit: 0 as Ticks }, oracle)
   return price >= spec.minPrice && price <= highestPrice(spec) ? price : null
 }

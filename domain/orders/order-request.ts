@@ -1,7 +1,6 @@
 /**
- * Checks form and grid of a requested order, and converts its amounts to ticks and steps.
- * The checks need no account, clock or oracle price. Refusals use the field names and human units of the
- * contract with traders, because the API returns them unchanged.
+ * Checks form and grid of a requested order without account, clock or oracle price. Refusals use the API's field names
+ * and human units, because the API returns them unchanged.
  */
 import { tickNearest } from '../market/band.ts'
 import { highestPrice, type MarketSpec, quantityOf } from '../market/market.ts'

@@ -85,9 +85,8 @@ export type TransitionInput =
   /** The matched fill `closedBy` closed or turned the position that a reduce-only order reduces. */
   | { readonly kind: 'leave'; readonly closedBy: string }
   /**
-   * The position is open again: its closing fill is voided, or the block of that fill has left the chain.
-   * `waits`: the order has not triggered yet. `closedBy`: the fill that will be mined again; null if the
-   * order is back in the book.
+   * The position is open again, because its closing fill is voided or rolled back. `waits`: not triggered yet.
+   * `closedBy`: the fill to be mined again; null if the order is back in the book.
    */
   | { readonly kind: 'restore'; readonly waits: boolean; readonly closedBy: string | null }
   /** Ends the order. POSITION_CLOSED: the position has closed on chain. */

@@ -136,13 +136,12 @@ export const isExpired = (expiration: Seconds, asOf: Millis): boolean =>
   expiration !== 0 && asOf > expiration * 1000
 
 /**
- * The last second in which an order may be matched; 0 never expires.
- * A session key may sign only for `asOf` below its expiry, so its orders end one second earlier: a key that
- * expires at 1000 allows matches up to 999. An earlier expiration of the order applies first. `keyExpiresAt`
- * is null if the maker signed.
+ * The last second in which the order may match; 0: never expires. A key that expires at 1000 allows matches up to 999.
+ * `keyExpiresAt` is null if the maker signed.
  */
 export function aliveUntil(expiration: Seconds, keyExpiresAt: Seconds | null): Seconds {
   if (keyExpiresAt === null) return expiration
+  // A session key may sign only for `asOf` below its expiry.
   const last = (keyExpiresAt - 1) as Seconds
   return expiration === 0 || last < expiration ? last : expiration
 }

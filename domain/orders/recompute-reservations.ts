@@ -22,9 +22,8 @@ export interface RecomputedReservations {
 }
 
 /**
- * New reservations for an account's open and waiting orders in a market, after its matched position became `size`.
- * `before`: earlier reservations of these orders, included in `funds.reserved`. If the account cannot pay for all orders, the
- * newest are cancelled.
+ * New reservations after the account's matched position became `size`; cancels the newest orders that it cannot pay.
+ * `before`: earlier reservations of these orders, part of `funds.reserved`.
  */
 export function recomputeReservations(
   spec: MarketSpec,

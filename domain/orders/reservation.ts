@@ -1,8 +1,6 @@
 /**
- * Computes an order's reservation: for every step that may open a position, margin and fee allowance at the
- * worst fill.
- * A reservation is linear in steps. A fill takes its proportional share, or its actual cost if that is higher
- * (`heldPerStep`), so no sequence of fills debits more than was reserved.
+ * Computes an order's reservation: margin and fee allowance at the worst fill, for every step that may open a position.
+ * No sequence of fills debits more than was reserved.
  */
 import { type Band, tickCeil } from '../market/band.ts'
 import { feeAllowancePerStep } from '../market/fees.ts'
@@ -66,15 +64,8 @@ function lowerEdgeAt(spec: MarketSpec, oracle: Ticks): Ticks {
 }
 
 /**
- * The highest price in ticks at which the reservation covers every step; for a binary sell, the lowest such
- * price.
- * It caps a buy's price in the auction and is the floor of a binary sell.
- * - Limit order: its signed limit.
- * - Market order: the upper band edge; for a binary sell, the lower edge.
- * - Conditional market order: the same edge of the band around its trigger.
- * - Limit sell of a perpetual or future: it may fill at any price from its limit up, and the band may rise
- * while it rests. Its price is the upper band edge after a rise of the oracle price to the limit. The upper
- * band edge at acceptance applies if it is higher (conditional: the edge at the trigger).
+ * The highest price in ticks at which the reservation covers every step, and the cap of a buy in the auction. For a
+ * binary sell, the lowest such price and its floor.
  */
 export function reservedPriceOf(
   spec: MarketSpec,
@@ -86,7 +77,10 @@ export function reservedPriceOf(
   if (order.side === 'SHORT' && isBinary(spec)) {
     return isConditional(order.type) ? lowerEdgeAt(spec, order.trigger) : band.lo
   }
+  // A conditional order uses the band around its trigger.
   const edge = isConditional(order.type) ? upperEdgeAt(spec, order.trigger) : band.hi
+  // A resting sell may fill above its limit, and the band may rise: its price is the upper edge at an oracle price of
+  // its limit, if that is higher.
   return isLimit ? upperEdgeAt(spec, maxOf(order.price, edge)) : edge
 }
 
@@ -122,11 +116,8 @@ export interface FillPrices {
 }
 
 /**
- * Wei per opening step that a fill holds until it is mined: its share of the reservation, or its cost if that
- * is higher.
- * Only a sell of a perpetual or future can fill beyond its reserved price. It fills at most `coveredSteps`,
- * so the order's whole reservation suffices. The remaining steps are then under-reserved and must be
- * recomputed.
+ * Wei per opening step that a fill holds until it is mined. A sell of a perpetual or future can cost more than its
+ * share; it fills at most `coveredSteps`, and the caller recomputes the rest.
  */
 export function heldPerStep(
   spec: MarketSpec,
@@ -137,10 +128,8 @@ export function heldPerStep(
 }
 
 /**
- * Steps of `openable` that the reservation covers at every price of a batch with this band.
- * Buys and binary sells: all steps, because the reserved price bounds their price. Other sells have no upper
- * price bound. If the band has risen beyond their fee allowance, fewer steps are covered: reservation / worst
- * debit, rounded down.
+ * Steps of `openable` that the reservation covers at every price of this band. Only sells of perpetuals and futures can
+ * have fewer: the band may rise beyond their fee allowance.
  */
 export function coveredSteps(
   spec: MarketSpec,
@@ -168,10 +157,8 @@ export function reducingCapacity(size: Steps, orders: Iterable<Reservable>): Ste
 }
 
 /**
- * Reservations of one account's orders in one market against the matched position `size`, by seq.
- * Plain orders against the position claim its reducing capacity by seq; their remaining steps open.
- * Reduce-only orders claim no capacity and reserve nothing. The caller recomputes the result whenever the
- * position changes.
+ * Reservations of one account's orders at matched position `size`, by seq. Plain orders claim the reducing capacity by
+ * seq; reduce-only orders neither claim nor reserve.
  */
 export function reservationsOf(
   spec: MarketSpec,
@@ -191,9 +178,8 @@ export function reservationsOf(
 }
 
 /**
- * Orders to cancel, newest first, until the remaining orders reserve at most `budget` wei.
- * Orders without a reservation stay, because cancelling them releases nothing. Capacity is not reassigned:
- * only newer orders could use a cancelled order's capacity, and newer reserving orders are cancelled first.
+ * Orders to cancel, newest first, until the remaining orders reserve at most `budget` wei. Orders without a reservation
+ * stay, because cancelling them releases nothing.
  */
 export function newestToCancel(reservations: readonly Reservation[], budget: Quote): readonly Seq[] {
   let reserved = reservations.reduce((sum, { amount }) => (amount === 0n ? sum : sum + amount), 0n)
@@ -202,6 +188,7 @@ export function newestToCancel(reservations: readonly Reservation[], budget: Quo
   const cancelled: Seq[] = []
   for (const { seq, amount } of newestFirst) {
     if (reserved <= budget) break
+    // Capacity is not reassigned: only newer orders could use it, and newer reserving orders are cancelled already.
     if (amount === 0n) continue
     reserved -= amount
     cancelled.push(seq)

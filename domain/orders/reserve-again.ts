@@ -1,7 +1,6 @@
 /**
- * Recomputes a market's reservations after a change of its highest taker rate, in steps with a bounded number of orders.
- * No batch runs until all accounts are done, so that no fill costs more than was reserved for it. The journal records the
- * progress, so that another owner can continue.
+ * Recomputes a market's reservations in bounded steps after a rise of its highest taker rate. No batch runs meanwhile.
+ * The journal records progress, so that another owner can continue.
  */
 import { areReserved } from '../auction/action-basis.ts'
 import type { MarketPlan } from '../auction/batch-plan.ts'

@@ -116,9 +116,8 @@ export type Sizing =
 export type Depth = readonly { readonly price: Ticks; readonly steps: Steps }[]
 
 /**
- * Steps of a sizing, rounded down to the grid.
- * It is 0 below one step, and one step above the market's largest order if the size exceeds that order.
- * `stepsFor` converts a notional to steps, at a fixed price or by book depth (`stepsOfNotional`).
+ * Steps of a sizing, rounded down to the grid: 0 below one step, and one step above the market's largest order if the
+ * size exceeds that order.
  */
 export function sizeOf(
   sizing: Sizing,
@@ -162,9 +161,8 @@ export interface OpposingBook {
 }
 
 /**
- * Maximum steps that a market order can trade for `notional` at a single price, as in an auction.
- * The price is the worst level that it needs; it also applies to steps beyond the book. The last step of a
- * level is never used: with an empty opposite side, the clearing price would follow the reference instead.
+ * Maximum steps that a market order can trade for `notional` at a single price, the worst level it needs. That price
+ * also applies to steps beyond the book.
  */
 export function stepsOfNotional(
   input: Pick<AdmissionInput, 'spec'>,
@@ -176,6 +174,8 @@ export function stepsOfNotional(
   let reached = 0
   for (const { price, steps } of levels) {
     const affordable = stepsAt(input, price, notional)
+    // The last step of a level is never used: with an empty opposite side, the clearing price would follow the
+    // reference instead.
     if (affordable < reached + steps) return maxOf(affordable, maxOf(0, reached - 1)) as Steps
     reached += steps
   }

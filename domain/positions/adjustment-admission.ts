@@ -53,9 +53,8 @@ export interface AdmittedAdjustment {
 }
 
 /**
- * Pause of an account after an aborted signed attempt, while its position is to be liquidated.
- * An attempt in flight suspends the liquidation, and its owner can make it revert with another transaction,
- * as often as the owner likes.
+ * Pause of an account after an aborted attempt while a liquidation is due. An attempt suspends the liquidation, and the
+ * account can make it revert repeatedly with transactions of its own.
  */
 export const FAILURE_PAUSE = 60_000 as Millis
 

@@ -1,7 +1,6 @@
 /**
- * Hashes margin and leverage adjustments (EIP-712 in the market's domain) and recovers their signers.
- * An adjustment is signed as typed data (65 bytes) or, like an order, as a personal message over the digest
- * (66 bytes, the last byte 01).
+ * Hashes margin and leverage adjustments (EIP-712, market domain) and recovers their signers. Signatures: typed data
+ * (65 bytes), or a personal message over the digest (66 bytes, ending in 01).
  */
 
 import { toHex, writeHex } from '../hex.ts'

@@ -122,9 +122,8 @@ const unpaid = (funds: Quote, moved: Quote): string =>
   `FreeBalanceInsufficient(available ${funds}, asked ${moved})`
 
 /**
- * Decides whether to sign now.
- * The position is final once nothing can change it, because the attempt keeps the account out of batches and
- * actions. The newest report decides: the operator cannot choose an older price.
+ * Decides whether to sign now. The attempt blocks batches and actions of the account, so its position is final. Only
+ * the newest report counts: the operator cannot choose an older price.
  */
 export function decideSigning(input: SigningInput): SigningDecision {
   const { adjustment, deadline, createdAt, now, headTime, isMoving, spec, terms, sessionKey } = input

@@ -177,10 +177,8 @@ function removal(
 // ---------------------------------------------------------------------- leverage
 
 /**
- * Moves margin until equity is notional / leverage, rounded up.
- * Missing margin comes in, rounded up. Excess margin leaves, rounded down, up to the whole margin. The result
- * always meets IMR: a position eligible for liquidation is restored, or the adjustment is refused. Without a
- * position only the leverage is set.
+ * Moves margin until equity is notional / leverage, rounded up. Excess leaves rounded down. The result meets IMR, or
+ * the adjustment is refused. Without a position only the leverage is set.
  */
 export function adjustLeverage(
   spec: MarketSpec,

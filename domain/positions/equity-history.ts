@@ -1,7 +1,6 @@
 /**
- * Equity of an account over time: deposits, withdrawals, realized results, and position values.
- * In every interval, to the wei: equity change = deposits - withdrawals + realized profits - fees + funding +
- * change of unrealized profits.
+ * Equity of an account over time. Per interval, to the wei: equity change = deposits - withdrawals + realized profits -
+ * fees + funding + change of unrealized profits.
  */
 import type { MarketSpec } from '../market/market.ts'
 import { fundingPayment } from '../prices/funding-payment.ts'

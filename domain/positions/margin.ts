@@ -106,10 +106,8 @@ export const isLiquidatable = (
 ): boolean => isBelow(spec, position, index, oracle, (spec.mmr + LIQUIDATION_BUFFER) as Rate)
 
 /**
- * Checks an account after its fills of a part: the ratio meets IMR, or no fill opened and the ratio is not
- * worse.
- * A close keeps or improves the ratio of the remaining position, because the roundings favour that position.
- * `opened`: whether a fill grew, opened or flipped the position.
+ * Whether an account's ratio meets IMR after its fills of a part; if no fill grew, opened or flipped the position
+ * (`opened`), whether the ratio is not worse. Closes favour the remaining position.
  */
 export function isHealthyAfterFills(
   spec: MarketSpec,
@@ -129,8 +127,8 @@ export function isHealthyAfterFills(
 export const NO_UPPER_BOUND = Number.MAX_SAFE_INTEGER as Ticks
 
 /**
- * The highest p with p(1 - 1/L) <= reference × (1 - IMR), for a share margined at p. Null for L = 1, which
- * has no bound.
+ * The highest p with p(1 - 1/L) <= reference × (1 - IMR), for a share margined at p: the bound of a buy. Null for L =
+ * 1, which has no bound.
  */
 function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: number): bigint | null {
   if (leverage === 1) return null
@@ -145,19 +143,15 @@ function highestSelfMargined(spec: MarketSpec, reference: bigint, leverage: numb
 function lowestSell(spec: MarketSpec, limit: Ticks, leverage: number, oracle: Price): bigint {
   const factor = BigInt(leverage)
   const needed = oracle * (ONE + spec.imr)
+  // Market sell: p >= O(1+IMR)/(1+1/L), which requires IMR × L <= 1 (listing rule). Limit sell: p >= O(1+IMR) -
+  // limit/L.
   if (limit === 0) return divCeil(needed * factor, ONE * (factor + 1n))
   return divCeil(needed * factor - priceOf(spec, limit) * ONE, ONE * factor)
 }
 
 /**
- * The highest price (buy) or lowest price (sell) in ticks at which an opening share alone meets IMR at the
- * oracle price.
- * The bound is rounded to the safe side. The share's ratio does not depend on its size, and a position at or
- * above IMR stays there when the share joins it. `limit` is the signed price, 0 for a market order.
- * - Buy: p <= O(1-IMR)/(1-1/L); `NO_UPPER_BOUND` for L = 1.
- * - Limit sell: p >= O(1+IMR) - limit/L; 0 if there is no bound.
- * - Market sell: p >= O(1+IMR)/(1+1/L), which requires IMR × L <= 1 (listing rule).
- * - Binary short: a buy of NO at 1-p against 1-O.
+ * Highest price of a buy, or lowest price of a sell, in ticks, at which an opening share meets IMR at the oracle price,
+ * rounded to the safe side. The share's size does not matter.
  */
 export function openingBound(
   spec: MarketSpec,
@@ -170,6 +164,7 @@ export function openingBound(
   }
   if (spec.kind !== 'binary_future')
     return atLeastZero(lowestSell(spec, order.limit, order.leverage, oracle), spec)
+  // A binary short is a buy of NO at 1 - p against 1 - O.
   const highestNo = highestSelfMargined(spec, ONE - oracle, order.leverage)
   return highestNo === null ? (0 as Ticks) : atLeastZero(ONE - highestNo, spec)
 }

@@ -124,11 +124,8 @@ export const marginPerStep = (spec: MarketSpec, basis: Price, leverage: number):
   mulDivUp(basis, spec.step, ONE * BigInt(leverage)) as Quote
 
 /**
- * Margin price of an opening share. `limit` is the signed price in ticks, 0 for a market order.
- * - Buy: the clearing price.
- * - Limit sell: its signed limit, so that a fill above it increases the profit instead of the debit.
- * - Market sell: the lower of clearing price and oracle price.
- * - Binary sell: 1 - clearing price.
+ * Margin price of an opening share. A limit sell uses its signed `limit`, so that a fill above it adds profit, not
+ * debit. Market orders have limit 0.
  */
 export function openingBasis(
   spec: MarketSpec,
@@ -230,11 +227,8 @@ export function outOfRangeField(position: Position): 'size' | 'entryNotional' | 
 const NO_LEG = { released: 0n, realised: 0n, added: 0n, fee: 0n as Quote }
 
 /**
- * Applies one fill of one order: the closing steps first, then the opening steps.
- * Money is conserved exactly: free balance + margin changes by the realised result less the fee. Rounding
- * only decides how much margin and entry notional the closing steps take.
- * The function refuses negative proceeds before the fee and a position that does not fit its slot.
- * `isHealthyAfterFills` checks the margin ratio after all fills of the part.
+ * Applies one fill: closing steps, then opening steps. Free balance + margin changes exactly by the realised result
+ * less the fee. `isHealthyAfterFills` checks the ratio after all fills.
  */
 export function applyFill(
   spec: MarketSpec,
@@ -272,14 +266,12 @@ export function applyFill(
 }
 
 /**
- * The worst clearing price in ticks at which any share of the position can be closed without bad debt.
- * A long closes at this price or higher, a short at this price or lower. It is computed per step with the
- * roundings of `applyFill`, so it covers every partial close and later closes of the same part. A long's
- * bound is at least 0 (no bound); a short's bound is negative if no price is solvent.
- * Source: equity = 0, risk research C3.
+ * The worst clearing price in ticks at which every share of the position closes without bad debt. Source: equity = 0,
+ * risk research C3. Long: 0 if unbounded. Short: negative if none is solvent.
  */
 export function bankruptcyPrice(spec: MarketSpec, position: Position, index: FundingIndex): Ticks {
   invariant(position.size !== 0, 'a flat account has no bankruptcy price')
+  // Rounded per step as in `applyFill`, so the price covers partial closes and later closes of the part.
   const steps = BigInt(Math.abs(position.size))
   const tickValue = (spec.tick * spec.step) / ONE
   const margin = divFloor(marginOf(position, index), steps)

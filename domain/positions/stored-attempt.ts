@@ -114,6 +114,6 @@ export const mismatchedAttempt = ({ kind, reason }: Mismatch, txHash: string): A
 export function reopenedAttempt({ status, relayer }: StoredAttempt): AttemptChange | null {
   if (status !== 'COMMITTED' && status !== 'RECEIPT_RECONCILIATION_FAILED') return null
   const open = { moved: null, gas_used: null, failure_kind: null, failure_reason: null }
-  // An attempt executed by another operator was not sent from here; it is signed like a new one.
+  // An attempt executed by another operator was not sent from here; it is signed like a new attempt.
   return relayer === null ? { status: 'PREPARED', ...open, tx_hash: null } : { status: 'SUBMITTED', ...open }
 }

@@ -1,8 +1,6 @@
 /**
- * Aggregates readings of several sources to one value of a feed, or to the reason why there is none.
- * The value is the median of all usable readings. If fewer than half of the readings are wrong, by any
- * amount, the median lies within the range of the correct readings. Outliers are dropped after the median is
- * computed: a median of the remaining readings could leave that range.
+ * Aggregates a feed's readings to their median, or to the reason why there is no value. If fewer than half are wrong,
+ * the median lies within the range of the correct readings.
  */
 import { abs, type Millis } from '../units.ts'
 import type { AbsenceReason, ValueRange } from './feed.ts'
@@ -149,6 +147,7 @@ function dropReason(
   return price === previous.price ? null : 'CONTRADICTORY'
 }
 
+/** Runs after the median is computed: a median of the remaining readings could leave the range of the correct readings. */
 function dropOutlier(judged: JudgedReading, value: bigint, { boundsOf }: AggregationRules): JudgedReading {
   if (!isUsed(judged)) return judged
   const distance = abs(judged.reading.price - value)
@@ -164,9 +163,7 @@ interface Narrowed {
 }
 
 /**
- * Drops the reading farthest from the median until the remaining readings are within the spread.
- * One faulty source therefore cannot block the agreeing sources. If two readings are equally far, neither is
- * dropped, because it is unknown which reading is wrong.
+ * Drops the farthest reading until the rest is within the spread, so that one faulty source cannot block the feed. Two equally far readings stay: it is unknown which reading is wrong.
  */
 function narrow(readings: readonly JudgedReading[], value: bigint, maxSpread: bigint): Narrowed {
   const used = readings.filter(isUsed)

@@ -95,9 +95,8 @@ function isDue({ spec, asOf, funding: { running }, session, last, interval }: Fu
 }
 
 /**
- * The funding update to queue at `asOf`; null if none is due or the contract would reject it.
- * The contract rejects an update outside a session, without a usable report, or in another mode. Outside a
- * session no rate is valid, because every rate ends with its session.
+ * The funding update to queue at `asOf`; null if none is due or the contract would reject it, for example outside a
+ * session, because every rate ends with its session.
  */
 export function planFundingUpdate(input: FundingPlanInput): UpdateFunding | null {
   const { spec, rules, mode, asOf, report, session, usedReport, funding } = input

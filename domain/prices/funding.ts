@@ -1,7 +1,6 @@
 /**
- * Funding of a perpetual: an index in wei per quantity step that grows at a rate while the rate is valid.
- * Positions store their margin folded with the index, so longs pay exactly what shorts receive. Twin of the
- * contract's FundingLib.
+ * Funding of a perpetual: an index in wei per quantity step. Margins are folded with the index, so longs pay exactly
+ * what shorts receive. Twin of the contract's FundingLib.
  */
 import type { MarketSpec } from '../market/market.ts'
 import {
@@ -95,11 +94,8 @@ export interface FundingBounds {
 }
 
 /**
- * Inclusive bounds of the rates that may follow `running` at `asOf`; never empty.
- * - Rates stay within the cap.
- * - They stay within 2 × cap × elapsed / 45 min of the last rate. If a lower oracle price has moved the cap
- * below the last rate, the distance is measured from the cap.
- * - If no rate is valid, they stay within cap / 3 of zero, as far as the slope allows.
+ * Inclusive bounds of the rates that may follow `running` at `asOf`; never empty. Within the cap, and within 2 × cap ×
+ * elapsed / 45 min of the last rate.
  */
 export function fundingBounds(
   terms: FundingTerms,
@@ -108,10 +104,12 @@ export function fundingBounds(
   asOf: Millis,
 ): FundingBounds {
   const cap: bigint = fundingCapAt(terms, oracle)
+  // A lower oracle price can move the cap below the last rate.
   const last = maxOf(-cap, minOf<bigint>(cap, running.rate))
   const elapsed = BigInt(asOf - running.validFrom)
   const swing = (2n * cap * elapsed) / BigInt(FULL_SWING)
   const isRunning = asOf < running.validUntil
+  // Without a valid rate, cap / 3 around zero, as far as the swing allows.
   const reach = isRunning ? cap : maxOf(cap / START_DIVISOR, abs(last) - swing)
   return {
     lowest: maxOf(-reach, last - swing) as HourlyFunding,

@@ -54,9 +54,8 @@ interface TriggeredAccount {
 const NOTHING = { openable: 0 as Steps, amount: 0n as Quote }
 
 /**
- * Writes the prices first, then each triggered order as the newest order of its account.
- * Older orders therefore claim reducing capacity first, and the triggered order reserves at the current band. The order ends
- * if the account cannot pay for the reservation, or if it is reduce-only without a position to reduce.
+ * Writes the prices, then each triggered order as its account's newest. Older orders keep their reducing capacity; the
+ * triggered order reserves at the current band, or ends if it cannot.
  */
 export function planMark(input: MarkPlanInput): MarketPlan {
   const { spec, prices, triggered } = input

@@ -108,9 +108,8 @@ export function nextMarkBasis(basis: MarkBasis | null, input: MarkPriceInput): M
 }
 
 /**
- * The mark price in the band: the median of oracle price + basis, the book price and the oracle price.
- * Book price: the median of best buy, best sell and a recent clearing price.
- * Without usable quotes, the mark is the oracle price.
+ * The mark in the band: median of oracle price + basis, book price and oracle price; the oracle price without usable
+ * quotes. Book price: median of best buy, best sell and a recent clearing price.
  */
 export function markPrice(input: MarkPriceInput, basis: MarkBasis): Price {
   const { spec, oracle, best, last, now } = input

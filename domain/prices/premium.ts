@@ -67,9 +67,8 @@ export interface ImpactPrices {
 }
 
 /**
- * `(max(0, bid - oracle) - max(0, oracle - ask)) / oracle`, rounded towards zero.
- * A thin side counts as 0, because it shows no price at which the impact notional could trade. Null if the
- * impact prices cross: these orders match in the next auction and are not standing quotes.
+ * `(max(0, bid - oracle) - max(0, oracle - ask)) / oracle`, rounded towards zero. A thin side counts as 0. Null if the
+ * impact prices cross, because these orders match in the next auction.
  */
 export function premiumOf(oracle: Price, { bid, ask }: ImpactPrices): Rate | null {
   if (bid !== null && ask !== null && bid > ask) return null

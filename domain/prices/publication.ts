@@ -26,9 +26,8 @@ export function isReportDue(
 }
 
 /**
- * Phase of the feed with this index. Phases are spread evenly over the interval, regardless of their number.
- * All feeds of a phase are due together, because each publication costs one signer request, one store
- * transaction and one engine group, however few reports it has.
+ * Phase of the feed with this index; phases are spread evenly. Feeds of a phase are due together, because a publication
+ * costs one signer request, transaction and engine group at any size.
  */
 export const phaseOf = (index: number, interval: Millis): Millis =>
   Math.floor(((Math.floor(index / PHASE_FEEDS) * GOLDEN_RATIO) % 1) * interval) as Millis

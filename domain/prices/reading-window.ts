@@ -15,13 +15,7 @@ export interface ReadingWindow {
 /** How far back the last session is searched: longer than any regular closure. */
 const SEARCH = 30 * 86_400_000
 
-/**
- * Reading window of the index.
- * Within a session only its own readings count: after the opening, the previous day's close would be a wrong
- * price. Outside a session no reading counts (null): the feed repeats its last price with a new time, so that
- * the report stays fresh. A feed without a report starts with the previous close: readings at the end of the
- * last session, from sources that still have them.
- */
+/** Reading window of the index; null outside a session, when the feed repeats its last price with a new time. */
 export function indexWindow(
   calendar: TradingCalendar | null,
   at: Millis,
@@ -29,8 +23,10 @@ export function indexWindow(
 ): ReadingWindow | null {
   if (calendar === null) return { since: 0 as Millis, asOf: at }
   const { isOpen, opensAt } = sessionAt(calendar, at)
+  // After the opening, the previous day's close would be a wrong price.
   if (isOpen) return { since: opensAt, asOf: at }
   if (hasReported) return null
+  // A feed without a report starts with the previous close: readings at the end of the last session.
   const last = sessionsBetween(calendar, (at - SEARCH) as Millis, at).at(-1)
   // The closing millisecond is not in the session.
   return last === undefined ? null : { since: last.opensAt, asOf: (last.closesAt - 1) as Millis }

@@ -27,20 +27,22 @@ export interface UsedReport {
   readonly observedAt: Millis
 }
 
+/**
+ * `BandLib.allowedMove` proves the reach of a series with S = (moveBase / moveWindow + moveSlope) × elapsed: `e^S` to
+ * `1 - S` times the first price; in a binary market at most S away from it.
+ */
 export type MoveRules = Pick<ReportRules, 'kind' | 'moveBase' | 'moveSlope' | 'moveWindow'>
 
-/** Base of a move: the price; for a probability, the larger of the price and its complement. */
+/**
+ * Base of a move: the price; for a probability, the larger of the price and its complement, so that a price near 0 can
+ * recover.
+ */
 const baseOf = (price: Price, kind: MarketKind): bigint =>
   kind === 'binary_future' ? maxOf(price, ONE - price) : price
 
 /**
- * Largest difference to the last used report, observed `elapsed` earlier.
- * The result is `base × (moveBase × min(elapsed, moveWindow) / moveWindow + moveSlope × seconds elapsed)`,
- * rounded down once to a wei. The base is the price; in a binary market max(price, 1 − price), so that a
- * price near 0 can recover.
- * `BandLib.allowedMove` proves the reach of a series of reports, with `S = (moveBase / moveWindow +
- * moveSlope) × elapsed`: at most `e^S` and at least `1 − S` times the first price; in a binary market at most
- * `S` away from it.
+ * Largest difference to the last used report, observed `elapsed` earlier: base × (moveBase × min(elapsed, moveWindow) /
+ * moveWindow + moveSlope × seconds elapsed), rounded down once to a wei.
  */
 export function allowedMove(
   price: Price,

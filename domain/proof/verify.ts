@@ -1,7 +1,6 @@
 /**
- * Verifies a batch proof: recomputes the result with the rules of the exchange, and compares it with the
- * statement and the chain.
- * Each check returns the differences that it found as text; an empty list means that the check passed.
+ * Verifies a batch proof: recomputes the result and compares it with the statement and the chain. Each check returns
+ * differences as text; an empty list passes.
  */
 import { RULE_VERSION } from '../auction/clearing.ts'
 import { InvariantError } from '../invariant.ts'

@@ -2,10 +2,8 @@
 export type RelayKind = 'register_session_key' | 'revoke_session_key' | 'invalidate_margin_nonces'
 
 /**
- * QUEUED: accepted, no transaction signed.
- * RELAYING: a transaction is stored, and sent until its nonce is used.
- * CONFIRMED: the chain executed the nonce, and its state matches the request.
- * FAILED: the request was not executed, see `RelayFailure`.
+ * QUEUED: no transaction signed. RELAYING: a stored transaction is sent until its nonce is used. CONFIRMED: executed,
+ * and the state matches the request. FAILED: see `RelayFailure`.
  */
 export type RelayStatus = 'QUEUED' | 'RELAYING' | 'CONFIRMED' | 'FAILED'
 

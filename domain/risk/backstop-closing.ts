@@ -1,7 +1,6 @@
 /**
- * Decides how the backstop closes an inherited position: with one reduce-only limit order at a time, near the oracle price.
- * Each order is a fraction of the position and of the reachable depth, so the market absorbs in minutes a size that a
- * liquidation could not sell at once.
+ * Decides how the backstop closes an inherited position: one reduce-only limit order at a time, near the oracle price,
+ * each a fraction of the position and of the reachable depth.
  */
 import type { Side } from '../orders/order.ts'
 import { maxOf, minOf, mulDivUp, ONE, type Price, type Steps, type Ticks } from '../units.ts'
@@ -51,9 +50,8 @@ const MILLION = 1_000_000
 const part = (steps: number, millionths: number): number => Math.floor((steps * millionths) / MILLION)
 
 /**
- * The next order; null if there is no position.
- * If the book has quantity within the bound, the order takes a share of it at its worst price. Otherwise it
- * rests at the oracle price: an order beyond the oracle price would move the book without a counterparty.
+ * The next order; null if there is no position. It takes a share of the book within the bound, or rests at the oracle
+ * price: beyond it, the order would move the book without a counterparty.
  */
 export function closingOrder(
   { market, size, oracle, levels }: ClosingInput,

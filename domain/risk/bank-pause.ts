@@ -12,9 +12,8 @@ import type { Millis, Seconds } from '../units.ts'
 export const graceEndsAt = (pauseEndsAt: Seconds): Millis => (pauseEndsAt * 1000 + PAUSE_GRACE) as Millis
 
 /**
- * False if the chain refuses to liquidate the account because a pause has just ended.
- * The rule covers forced records, inheritance and deleveraging. An account without equity has no grace. Only
- * the sign of `equity` counts.
+ * False if the chain refuses forced records, inheritance and deleveraging because a pause has just ended. An account
+ * without equity has no grace; only the sign of `equity` counts.
  */
 export const isPastGrace = (pauseEndsAt: Seconds, asOf: Millis, equity: bigint): boolean =>
   equity <= 0n || asOf >= graceEndsAt(pauseEndsAt)

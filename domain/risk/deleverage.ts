@@ -12,10 +12,8 @@ import type { Backstop } from './liquidation.ts'
 import { inherit } from './liquidation.ts'
 
 /**
- * Whether the position may be deleveraged: its ratio is below MMR, and its equity is not positive or the
- * backstop cannot inherit it.
- * `backstop`: null if the market has none; 'itself' if the account is the backstop, and then only
- * non-positive equity qualifies.
+ * Whether the position is below MMR, and has no equity or cannot be inherited. `backstop`: null if the market has none;
+ * 'itself' if the account is the backstop, which must have no equity.
  */
 export function isDeleverageable(
   spec: MarketSpec,
@@ -30,10 +28,8 @@ export function isDeleverageable(
 }
 
 /**
- * Ranking score of a counterparty: (unrealised profit / entry notional) × (notional / equity) at the oracle price.
- * The score is × 1e18 and rounds down after each of the three divisions. More profitable and more leveraged positions rank
- * higher. Null if the position does not qualify: flat, without profit, or without equity.
- * Source: ranking of Hyperliquid and BitMEX, risk research C4.
+ * Score of a counterparty × 1e18: profit / entry × notional / equity, rounded down at each division; null if none is
+ * positive. Source: Hyperliquid and BitMEX, risk research C4.
  */
 export function scoreOf(
   spec: MarketSpec,
@@ -90,10 +86,8 @@ export const reduced = (
 }
 
 /**
- * Closes `steps` of two opposite positions at the price that leaves the bankrupt account exactly zero.
- * The closed value is entry - margin of the closed share for a long, entry + margin for a short. Shares round
- * as in a partial close. Value is conserved: the counterparty receives the margin and result that the
- * bankrupt side loses. Null if the counterparty's proceeds would be negative.
+ * Closes `steps` of two opposite positions at the price that leaves the bankrupt account exactly zero; null if the
+ * counterparty's proceeds would be negative. Shares round as in a partial close.
  */
 export function closeAtBankruptcy(
   position: Position,
@@ -104,6 +98,7 @@ export function closeAtBankruptcy(
   const own = closedShare(position, marginOf(position, index), steps)
   const other = closedShare(counterparty, marginOf(counterparty, index), steps)
   const isLong = position.size > 0
+  // Value is conserved: the counterparty receives the margin and result that the bankrupt side loses.
   const value = isLong ? own.entry - own.released : own.entry + own.released
   const result = isLong ? other.entry - value : value - other.entry
   const payout = (other.released + result) as Quote

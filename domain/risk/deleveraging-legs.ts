@@ -18,10 +18,8 @@ import {
 import { type Backstop, inherit } from './liquidation.ts'
 
 /**
- * Maximum legs of one action; further actions continue.
- * A leg costs 51,000 gas including calldata; the check for repeated counterparties costs about 250 gas per
- * pair of legs: 6.4 million gas in total. A counterparty already has a position and a balance, so no leg uses
- * a new storage slot.
+ * Maximum legs of one action: 6.4 million gas. A leg costs 51,000 gas with calldata and no new slot; the check for
+ * repeated counterparties costs 250 gas per pair of legs.
  */
 export const MAX_LEGS = 100
 
@@ -61,11 +59,8 @@ export interface RankedLeg {
 }
 
 /**
- * Legs of the next action, in the order of `ranked`.
- * Every leg closes exactly its steps if the contract executes it at the same state. Together the legs close
- * `stepsToClose`, or fewer steps if the counterparties, the pool, `MAX_LEGS` or `MOST_ENDED_ORDERS` do not
- * suffice. For example, the pool is short while other positions have negative equity. `ranked` must be in
- * `compareRanks` order; it is read lazily.
+ * Legs of the next action; each closes exactly its steps on an unchanged chain. Together they may close less than
+ * `stepsToClose`. `ranked`: in `compareRanks` order, read lazily.
  */
 export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>): RankedLeg[] {
   const { spec, index, oracle } = terms
@@ -78,6 +73,7 @@ export function deleveragingLegs(terms: LegTerms, ranked: Iterable<Counterparty>
     if (due === 0 || legs.length === MAX_LEGS) break
     const score = scoreOf(spec, other, index, oracle)
     const close = (steps: number) => closeAgainst(spec, position, other, steps as Steps, index, oracle)
+    // The pool can be short, for example while other positions have negative equity.
     const leg = payable(close, due, left)
     if (leg === null || score === null) continue
     ended += orders
@@ -104,10 +100,8 @@ function payable(
 }
 
 /**
- * Minimum steps to close by deleveraging: all of a position without equity; otherwise enough that the
- * backstop can inherit the rest.
- * If the backstop can inherit no rest, all steps close. A close at the bankruptcy price keeps the margin
- * ratio of the rest, so closing alone never makes the position healthy.
+ * Minimum steps to deleverage until the backstop can inherit the rest: all without equity, or if it can inherit no
+ * rest. Closing at the bankruptcy price alone never makes the rest healthy.
  */
 export function stepsToClose(terms: LegTerms): Steps {
   const { spec, position, index, oracle, backstop } = terms

@@ -57,9 +57,8 @@ export const modeAt = (mode: MarketMode, ending: Closing, asOf: Millis): MarketM
 export const isOver = (mode: MarketMode): boolean => mode === 'settling' || mode === 'settled'
 
 /**
- * Last time at which a final report is accepted; null if no close is set.
- * Without a report: FINAL_REPORT_TIME after the close, and the market can be frozen afterwards. With a
- * report: the end of the dispute window, and the market can be finalized afterwards.
+ * Last time for a final report; null if no close is set. Before a report, FINAL_REPORT_TIME after the close; then the
+ * end of the dispute window. Freezing or finalizing is possible afterwards.
  */
 export function reportableUntil(ending: Ending): Millis | null {
   if (ending.report !== null) return (ending.report.reportedAt + ending.disputeWindow) as Millis
@@ -80,10 +79,8 @@ export type FinalReportRefusal =
   | 'SUPERSEDED'
 
 /**
- * Precedence of a new report: the newest observation of a final feed, or the observation nearest to the close
- * of a perpetual's own feed.
- * With equal times, another price takes precedence: the report in force may belong to a round that was
- * superseded within its second.
+ * Whether a new report precedes: the newest of a final feed, or the nearest to a perpetual's close. At equal times
+ * another price precedes, because its round may supersede one of the same second.
  */
 function supersedes(
   kind: MarketSpec['kind'],

@@ -85,12 +85,8 @@ export type LadderStep =
   | { readonly kind: 'uncovered' }
 
 /**
- * The next step. The first rule that applies decides:
- * 1. Flat, or at the threshold: end.
- * 2. Grace after a pause, and positive equity: grace.
- * 3. No equity: deleverage; if that is impossible, the backstop inherits.
- * 4. The book did not take the position in time: the backstop inherits; if that is impossible, deleverage.
- * 5. Otherwise, or if neither is possible: forced order.
+ * The next step; the first rule that applies decides. After a bank pause, a position with equity is left alone for the
+ * grace period.
  */
 export function nextStep(input: LadderInput): LadderStep {
   const { spec, position, index, oracle } = input
@@ -99,7 +95,9 @@ export function nextStep(input: LadderInput): LadderStep {
   const exposure = exposureOf(spec, position, index, oracle)
   const { equity } = exposure
   if (!isPastGrace(input.pauseEndsAt, input.asOf, equity)) return { kind: 'grace' }
+  // Without equity the backstop would inherit a loss, so deleveraging comes first.
   if (equity <= 0n) return deleverage(input) ?? inheritance(input) ?? byBook(input, exposure)
+  // The book did not take the position in time.
   const late = isLate(input, exposure) ? (inheritance(input) ?? deleverage(input)) : null
   return late ?? byBook(input, exposure)
 }

@@ -27,10 +27,8 @@ export interface Cases {
 }
 
 /**
- * Chooses accounts of three kinds, each with its own bound:
- * - running liquidations, in turn from the liquidation after `last`;
- * - forced orders without a liquidation, returned to the book by a void or a rollback;
- * - positions below the threshold, whose liquidation starts.
+ * Chooses accounts of three kinds, each with its own bound: running liquidations after `last`, forced orders that a
+ * void or rollback returned, and positions below the threshold.
  */
 export function chooseCases({ running, last, forced, due, ordersOf }: Candidates): Cases {
   const going = bounded(inTurn(running, last), ordersOf)

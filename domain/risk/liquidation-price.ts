@@ -6,10 +6,8 @@ import { marginOf, type Position } from '../positions/position.ts'
 import { divCeil, divFloor, type FundingIndex, maxOf, minOf, ONE, type Price } from '../units.ts'
 
 /**
- * Oracle price at or below which a long, or at or above which a short, is eligible for liquidation.
- * Exact to the wei, after all funding up to `index`. Null if no price makes the position eligible: it is
- * flat, fully collateralised, or a long with margin for its whole entry. The function solves equity = (MMR +
- * buffer) × notional for the price, with equity and notional as in `exposureOf`.
+ * Oracle price at which a position becomes eligible for liquidation: equity = (MMR + buffer) × notional, exact to the
+ * wei. Null if flat, fully collateralised, or a long with full margin.
  */
 export function liquidationPrice(spec: MarketSpec, position: Position, index: FundingIndex): Price | null {
   if (position.size === 0 || isFullyCollateralised(spec, position, index)) return null

@@ -40,11 +40,8 @@ function net(larger: Position, smaller: Position): Netted {
 }
 
 /**
- * Merges two positions into one of equal total value at every price.
- * Positions on the same side add up. Positions on opposite sides net: the entries of the closed shares become
- * margin, and the remaining entry rounds in its own favour, as in a partial close. A result without size may
- * have margin of either sign; the caller settles it. The leverage is taken from `held`, or from `added` if
- * `held` has none.
+ * Merges two positions into one of equal total value at every price. Opposite positions net. A result without size may
+ * have margin of either sign; the caller settles it.
  */
 export function merge(held: Position, added: Position, index: FundingIndex): Position {
   const size = (held.size + added.size) as Steps

@@ -1,7 +1,6 @@
 /**
- * A market's positions after its queued inheritances and deleveragings.
- * The effect of a queued action depends on earlier actions. If an earlier action fails, the contract checks
- * the later actions again. A position is then never smaller than computed here, except the backstop's.
+ * A market's positions after its queued inheritances and deleveragings. If an earlier action fails, positions are never
+ * smaller than computed here, except the backstop's.
  */
 import type { SingleAction } from '../actions/action.ts'
 import type { MarketSpec } from '../market/market.ts'

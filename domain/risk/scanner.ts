@@ -1,12 +1,6 @@
 /**
- * Finds positions below the liquidation threshold, and the best deleveraging counterparties, without
- * computing every position.
- * With value per step v = step × oracle price, threshold rate t and funding index F:
- * - a long is below the threshold if v(1 - t) - F < (entry - folded margin) / size;
- * - a short is below it if (entry + folded margin) / size < v(1 + t) - F.
- * The side with `size` is a key that changes only with the position. Price, index and rates move the
- * threshold of all positions of a side alike. Keys are doubles; positions within the rounding error of the
- * threshold are computed exactly.
+ * Finds positions below the liquidation threshold, and the best deleveraging counterparties, without computing every
+ * position.
  */
 
 import type { MarketSpec } from '../market/market.ts'
@@ -17,8 +11,8 @@ import { nthLargest, type RiskPrices, scoreBounds } from './score-bounds.ts'
 import { type KeyedPosition, SideKeys } from './side-keys.ts'
 
 /**
- * Bound of the relative error between keys and thresholds: one rounding each of dividend, division, threshold
- * and comparison, times a safety factor of two.
+ * Bound of the relative error between keys and thresholds: four roundings, times a safety factor of two. Positions
+ * within it are computed exactly.
  */
 const KEY_ERROR = 8 * Number.EPSILON
 
@@ -88,9 +82,8 @@ export class PositionScanner {
   }
 
   /**
-   * At least the `count` best-ranked accounts (by score, then address) that can be deleveraged against
-   * `position`, in no particular order.
-   * Rounding and equal scores may add a few accounts. If fewer accounts qualify, all of them are returned.
+   * At least the `count` best-ranked accounts that can be deleveraged against `position`, unordered; all if fewer
+   * qualify. Rounding and equal scores may add a few.
    */
   counterparties(terms: RiskPrices, position: Position, count: number): UserId[] {
     const side = position.size > 0 ? this.#shorts : this.#longs
@@ -105,8 +98,13 @@ export class PositionScanner {
   }
 }
 
-/** Key in wei per step, negated for a short. */
+/**
+ * Key in wei per step, negated for a short. It changes only with the position; price, index and rates move the
+ * thresholds of a whole side. Keys are doubles.
+ */
 function keyed(account: UserId, { size, entryNotional, foldedMargin }: Position): KeyedPosition {
+  // A long is below the threshold rate t at price O and funding F if O(1 - t) - F < (entry - folded margin) / size, a
+  // short if (entry + folded margin) / size < O(1 + t) - F; all per step.
   const owed = size > 0 ? entryNotional - foldedMargin : entryNotional + foldedMargin
   return { account, key: Number(owed) / size, entry: Number(entryNotional) / Math.abs(size) }
 }

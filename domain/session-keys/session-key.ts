@@ -6,9 +6,8 @@ import type { Millis, Seconds } from '../units.ts'
 export type SessionKeyStatus = 'ACTIVE' | 'EXPIRED' | 'REVOKED'
 
 /**
- * ACTIVE: approved on chain, within 30 days of its first registration.
- * EXPIRED: the 30 days are over; the approval may still exist and can be revoked.
- * REVOKED: the revocation is on chain, also for an expired key.
+ * ACTIVE: approved on chain, within 30 days of first registration. EXPIRED: after 30 days; the approval may still
+ * exist. REVOKED: revoked on chain, also if expired.
  */
 export function sessionKeyStatus(
   { revoked_at, expires_at }: Pick<SessionKeyState, 'revoked_at' | 'expires_at'>,

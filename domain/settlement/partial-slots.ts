@@ -1,7 +1,6 @@
 /**
- * Assigns the storage slots in which the chain stores the filled steps of partly filled orders.
- * Slots are numbered per maker and market, and the keeper chooses the index. Reusing a slot marks its
- * previous order as dead, so only slots of dead orders are assigned again.
+ * Assigns the slots, numbered per maker and market, that store filled steps of orders on chain. Reusing a slot ends its
+ * previous order, so only slots of dead orders are assigned again.
  */
 import { invariant } from '../invariant.ts'
 

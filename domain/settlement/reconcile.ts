@@ -1,7 +1,6 @@
 /**
- * Compares the events of a mined transaction with its expected receipt, and returns the first mismatch. Pure.
- * A mismatch does not change how events are applied. The caller records it, makes the market `cancel_only`
- * and alerts an operator, unless the action only had no effect (`isWithoutEffect`).
+ * Compares a mined transaction's events with its expected receipt and returns the first mismatch. The caller applies
+ * the events anyway, and restricts the market unless `isWithoutEffect`.
  */
 
 import { accept, refuse, type Verdict } from '../verdict.ts'

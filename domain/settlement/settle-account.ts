@@ -27,9 +27,8 @@ export type AccountRefusal =
   | { readonly code: 'UNDER_MARGINED' }
 
 /**
- * Applies the fills in the given order and checks the margin ratio once, at the end.
- * The caller passes tranche order: reducing before opening. `fill` in a refusal is the index of the refused
- * fill. The bank, not this function, checks the free balance.
+ * Applies the fills in tranche order and checks the margin ratio once, at the end. A refusal's `fill` is the index of
+ * its fill. The bank, not this function, checks the free balance.
  */
 export function settleAccount(
   spec: MarketSpec,

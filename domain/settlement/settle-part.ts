@@ -1,7 +1,6 @@
 /**
- * Settles a mined part in the write side, and rolls it back.
- * Pure: it derives a journal row and new order states from the prior state and the part's event. Every amount
- * is read from the event; stored fills only identify which of its fills were matched here.
+ * Settles a mined part in the write side, and rolls it back. Amounts come from the event; stored fills only identify
+ * which of its fills were matched here.
  */
 
 import { InvariantError, invariant } from '../invariant.ts'

@@ -51,9 +51,8 @@ export function closeWithPosition(order: SettlingOrder): ClosedOrder | null {
 }
 
 /**
- * Effect of a position move on a reduce-only order; null if none.
- * The order ends if its mined position closes or flips. If only the matched position does, the order leaves
- * the book and ends once the account's unsettled fills are mined.
+ * Effect of a position move on a reduce-only order; null if none. It ends if the mined position closes or flips. If
+ * only the matched position does, it leaves the book until the fills are mined.
  */
 export function closeWithMove(
   order: SettlingOrder,

@@ -19,10 +19,8 @@ import type { Position } from '../positions/position.ts'
 import type { Address, Millis, Quote, Seq, Steps, UserId } from '../units.ts'
 
 /**
- * The order or account that the chain's error names, or one of three codes:
- * - `late`: the action exceeded its lifetime.
- * - `early`: block time was too far behind `asOf`; the same action can settle later.
- * - `unnamed`: the cause is unknown.
+ * Order or account that the chain's error names. `late`: the action exceeded its lifetime. `early`: block time too far
+ * behind `asOf`; it can settle later. `unnamed`: unknown cause.
  */
 export type Culprit =
   | { readonly kind: 'order'; readonly maker: Address; readonly salt: bigint; readonly error: string }
@@ -53,9 +51,8 @@ export interface VoidInput {
 }
 
 /**
- * Returns every order to its mined state, including reduce-only orders of positions that a voided fill had closed.
- * An order that had left the book ends with its stored reason. The culprit's orders end with SETTLEMENT_REVERTED. All other
- * orders are open again at their old seq. Reservations are recomputed on the mined position.
+ * Returns every order to its mined state, at its old seq. The culprit's orders end with SETTLEMENT_REVERTED; an order
+ * that had left the book ends with its stored reason.
  */
 export function planVoid(input: VoidInput): OrderPlan {
   const changes = new OrderChanges(new Map(input.orders.map((order) => [order.seq, order])))

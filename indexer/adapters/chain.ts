@@ -125,7 +125,7 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
   }
 }
 
-/** Blocks whose logs may still be asked for: the head, and the ones fetched ahead. */
+/** Blocks whose logs may still be asked for: the head, and blocks fetched ahead. */
 const MOST_BLOOMS = 64
 const METHOD_NOT_FOUND = -32601
 

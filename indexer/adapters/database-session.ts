@@ -1,6 +1,6 @@
 /**
- * A dedicated connection to Postgres for LISTEN, which belongs to a session and cannot use a pool. It reconnects until it is stopped. A lost
- * connection loses the notifications of that time; `onConnect` reports the reconnection.
+ * A dedicated Postgres connection for LISTEN that reconnects until it is stopped. Notifications during a lost
+ * connection are lost; `onConnect` reports the reconnection.
  */
 import pg from 'pg'
 import { connectionConfig } from '../../db/client.ts'

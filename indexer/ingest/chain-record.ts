@@ -27,7 +27,7 @@ export interface NextBlock {
 
 export type RecordOutcome =
   | { readonly kind: 'recorded'; readonly mismatches: readonly FoundMismatch[] }
-  /** An empty block of which nothing is recorded: the next one states that it was empty. */
+  /** An empty block that is not recorded: the next block states that it was empty. */
   | { readonly kind: 'skipped' }
   /** `overtaken`: another follower has moved the next block. `fork`: the block does not follow the recorded one. */
   | { readonly kind: 'overtaken' | 'fork' }
@@ -39,7 +39,7 @@ export interface ChainRecord {
   /** The newest recorded block that is not above `number`. */
   blockAtOrBelow(number: number): Promise<StoredBlock | null>
   ingest(next: NextBlock): Promise<RecordOutcome>
-  /** Takes back the newest recorded block, if it is still this one. */
+  /** Rolls back this block if it is still the newest recorded block. */
   rollBack(block: StoredBlock): Promise<void>
   /** Confirms blocks with enough blocks on top, below the node's head. */
   confirm(head: ChainBlock): Promise<void>

@@ -1,6 +1,6 @@
 /**
- * Records blocks through the engine, which decides what they change. The tables of the chain's blocks are kept in step with the engine's state, so progress is read from
- * them. The indexer itself writes only which chain the database follows, and when its head was last reached.
+ * Records blocks through the engine, whose state the block tables follow. The indexer itself writes only which chain
+ * the database follows, and when its head was last reached.
  */
 import { blockAtOrBelow, loadProgress, recordHead } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
@@ -38,7 +38,7 @@ export class ForkTooDeepError extends Error {
 /** A block that is with the engine. Blocks are sent in their order, although what they contain is read at the same time. */
 interface Sending {
   readonly sent: PromiseWithResolvers<void>
-  /** Whether the block is recorded or skipped, so that the next one follows it. */
+  /** Whether the block is recorded or skipped, so that the next block can follow. */
   readonly isFollowed: PromiseWithResolvers<boolean>
 }
 
@@ -87,7 +87,7 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
       isSent()
       const answer = await asked
       if (waitsFor !== null && (answer.kind === 'not_next' || answer.kind === 'fork')) {
-        // A large block takes the engine several steps, between which it refuses the next one.
+        // A large block takes the engine several steps; until the last step it refuses the next block.
         if (!(await waitsFor.isFollowed.promise)) return { kind: 'overtaken' }
         waitsFor = null
         continue
@@ -117,8 +117,8 @@ export function createEngineRecord(ports: EngineRecordPorts, chainId: number): C
   }
 
   /**
-   * The follower has found the recorded block on the node's chain. If the new block follows it, and still the engine does not take it, a rollback of the recorded block was
-   * interrupted, and then the node has switched back to it: it is taken back, and comes again.
+   * Finishes an interrupted rollback: the node has switched back to the recorded block, but the engine rejects the
+   * block that follows. The recorded block is rolled back and recorded again.
    */
   async function finishRollBack({ block }: NextBlock, tip: number): Promise<void> {
     const recorded = await blockAtOrBelow(db, tip)

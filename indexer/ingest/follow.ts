@@ -1,6 +1,6 @@
 /**
- * Ingests the chain block by block, from the last stored block to the node's head. After a fork it first rolls back to the last common
- * block. For each block, `decode/` turns its logs into facts, and a `ChainRecord` records them with their effects.
+ * Ingests the chain block by block up to the node's head, after rolling back to the last common block if it forked.
+ * `decode/` turns logs into facts; a `ChainRecord` records them.
  */
 
 import { isOpen, type Progress, type StoredBlock } from '../../db/chain.ts'
@@ -29,7 +29,7 @@ export interface FollowOptions {
   readonly startBlock: number
   /** Most blocks in one request for logs. */
   readonly range: number
-  /** Blocks deeper than this below the head are fetched by range, the others one by one. */
+  /** Blocks deeper than this below the head are fetched by range, newer blocks one by one. */
   readonly liveDepth: number
 }
 
@@ -58,7 +58,7 @@ interface FetchedBlock {
   readonly logs: readonly ChainLog[]
 }
 
-/** The block behind the one that is being recorded, fetched meanwhile; null if the fetch failed. */
+/** The block after the block that is being recorded, fetched meanwhile; null if the fetch failed. */
 interface BlockAhead {
   readonly number: number
   readonly fetched: Promise<FetchedBlock | null>
@@ -66,7 +66,7 @@ interface BlockAhead {
 
 /** A block that is with the engine. */
 interface SentBlock {
-  /** Start of the next block if this one is recorded; null if it does not follow. */
+  /** Start of the next block if this block is recorded; null if it does not follow. */
   readonly from: number | null
   /** See `#record`. */
   readonly outcome: Promise<number | null>
@@ -185,8 +185,8 @@ export class Follower {
   }
 
   /**
-   * One block near the head, with its logs by its hash: a fork in between cannot mix two blocks. The next block is sent before this one is recorded: the engine
-   * takes it only if it follows.
+   * Reads a block near the head with its logs by hash, so that a fork cannot mix two blocks. The next block is sent
+   * before this block is recorded; the engine checks that it follows.
    */
   async #sendLive(
     { from, number, head }: { readonly from: number; readonly number: number; readonly head: ChainBlock },
@@ -202,7 +202,7 @@ export class Follower {
     this.#fetchAhead(number + 1, head, contracts)
     const outcome = this.#record(from, block, logs, contracts)
     outcome.catch(() => {})
-    // The engine may skip an empty block: then the next block starts where this one does.
+    // The engine may skip an empty block: then the next block starts where this block starts.
     return { from: logs.length > 0 ? number + 1 : await outcome, outcome }
   }
 
@@ -227,8 +227,8 @@ export class Follower {
   }
 
   /**
-   * Fetches the logs of many blocks with one request. The last block's hash commits to all blocks before it: if the hash is the same
-   * before and after the request, the range is complete and of one fork. Only blocks with logs, and the last one, are stored.
+   * Fetches the logs of many blocks with one request. If the last block's hash is the same before and after, the range
+   * is complete and of one fork. Blocks without logs are not stored.
    */
   async #ingestRange(from: number, to: number, contracts: Contracts): Promise<number | null> {
     const { chain } = this.#ports

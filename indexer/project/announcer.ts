@@ -1,7 +1,6 @@
 /**
- * Announces committed chunks to readers, in one statement for those of several shards: at once after a quiet moment, and at most every few
- * milliseconds under load. A chunk with a batch does not wait for that time, unless the one before it did not. A lost announcement costs
- * readers a poll.
+ * Announces committed chunks to readers: at once after a quiet moment or with a batch, otherwise at most every few
+ * milliseconds. After a lost announcement readers wait for their poll.
  */
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'

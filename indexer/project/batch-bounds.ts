@@ -1,13 +1,13 @@
 /**
- * Where a chunk may end without separating the rows of a batch: all messages of a batch come from one row of the feed. The auction appends,
- * in one transaction, orders that time ends, `orders_protected`, `batch_cleared`, and what follows from them. Pure.
+ * Decides where a chunk may end without separating the rows of a batch, because one feed row contains all messages of a
+ * batch. Pure.
  */
 import type { BatchCleared, OrdersProtected } from '../../domain/journal/batch-rows.ts'
 import type { JournalRow } from '../../domain/journal/journal-row.ts'
 
 /**
- * Rows beyond its limit that a chunk may have, to end with a batch that is larger than the limit. A batch has at most 2,802 rows (turn
- * bounds of the auction: 1,000 orders that time ends, 800 that it fills, 1,000 others); one with more would be separated.
+ * Rows that a chunk may have above its limit to contain a whole batch. A batch has at most 2,802 rows, by the auction's
+ * bounds: 1,000 expired orders, 800 fills, 1,000 other changes, 2 of its own.
  */
 export const MOST_BEYOND = 3_000
 

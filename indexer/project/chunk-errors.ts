@@ -1,8 +1,11 @@
-/** Which errors of a chunk come from its rows: smaller chunks then find the shard that they belong to. */
+/**
+ * Distinguishes errors of a chunk's rows from other errors. After an error of rows, smaller chunks find the failing
+ * shard.
+ */
 
 /**
- * Classes of SQL states in which any chunk would fail, or this one may succeed at the next attempt: connection, invalid transaction state,
- * rollback by the server, lack of resources, lock not available, intervention by an operator, failure of the system.
+ * SQL state classes that do not depend on the chunk: connection, transaction state, rollback, resources, lock not
+ * available, operator intervention, system error.
  */
 const OTHER_CLASSES = new Set(['08', '25', '40', '53', '55', '57', '58'])
 /** The driver reports a lost connection without a code. */

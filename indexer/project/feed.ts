@@ -1,6 +1,6 @@
 /**
- * Appends what a chunk changes for readers to the feed, in the chunk's own transaction: the live feed never shows what REST does not show. One
- * row per shard of the chunk; a shard in which it changes nothing for readers has none.
+ * Appends a chunk's changes to the feed in the chunk's transaction, so that the live feed never shows more than REST. A
+ * shard has one row, or none if nothing changes for readers.
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -9,7 +9,7 @@ import { MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
 import { arrayElement, type WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
 
-/** What a projection adds to the feed's row of one shard. */
+/** A projection's part of one shard's feed row. */
 export interface FeedPart extends FeedChanges {
   /** True if the clause of the book's levels is part of the statement: the row gets their values after the change. */
   readonly hasLevels?: boolean
@@ -61,7 +61,7 @@ export interface FeedShard {
   readonly entries: readonly ShardEntry[]
 }
 
-/** A row of the feed that a chunk appends. The last row of the chunk has `back` 0, the one before it 1, and so on. */
+/** A feed row that a chunk appends. `back`: 0 for the chunk's last row, 1 for the previous row, and so on. */
 export interface FeedRow {
   readonly back: number
   readonly shard: FeedShard
@@ -147,8 +147,8 @@ const stateClause = (count: number): WriteClause => ({
 })
 
 /**
- * For each topic, the rows of the chunk that concern it (`back`), each with the one before it in the chunk; null for the first, whose
- * predecessor is stored.
+ * By topic, the chunk's rows that concern it (`back`), each with the topic's previous row in the chunk; null for the
+ * first, whose predecessor is stored.
  */
 function topicsOf(rows: readonly FeedRow[]): Map<string, Record<number, number | null>> {
   const topics = new Map<string, Record<number, number | null>>()
@@ -176,7 +176,7 @@ const headsClause = (topics: ReturnType<typeof topicsOf>): WriteClause => ({
   ],
 })
 
-/** Rows leave in the order of their numbers, a few with each new one, so that no chunk waits for many. */
+/** Deletes the oldest rows, a few per new row, so that no chunk waits for a large deletion. */
 const pruneClause = (count: number): WriteClause => ({
   name: '"feed pruned"',
   text: (first) => `
@@ -187,8 +187,8 @@ const pruneClause = (count: number): WriteClause => ({
 })
 
 /**
- * The clauses that append the rows of a chunk; none if it changes nothing for readers. `areKept`: an earlier statement of the transaction has
- * kept the values; otherwise these clauses are in the statement with those of the chunk.
+ * Clauses that append a chunk's rows; empty if nothing changes for readers. `areKept`: an earlier statement of the
+ * transaction stored the values, so the clauses can be a further statement.
  */
 export function feedClauses(
   rows: readonly FeedRow[],

@@ -1,12 +1,6 @@
 /**
- * Fills projections from the journal while the others serve: new ones, those whose version in the code is higher than the stored one,
- * and those that an operator has ordered to rebuild. States of a projection, all in `read.places`:
- *
- * | version | fill_to | state |
- * |---|---|---|
- * | lower than the code's | set | outdated: readers wait; its tables are emptied once no reader uses them |
- * | the code's | set | being filled |
- * | the code's | null | complete |
+ * Fills projections from the journal while others serve: new projections, those with a higher version in the code, and
+ * rebuilds ordered by an operator.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -35,7 +29,10 @@ export interface FillOptions extends ChunkOptions {
   readonly onPlaceFailed?: (place: StoppedPlace, error: Error) => void
 }
 
-/** A row of `read.places` with work to do. */
+/**
+ * A row of `read.places` with work to do. Version below the code's: outdated, and readers wait until its tables can be
+ * emptied. Otherwise `fill_to` set: being filled; null: complete.
+ */
 interface Unfinished {
   readonly projection: string
   readonly shard: string
@@ -70,7 +67,7 @@ async function unfinished(db: Db, { limit, projections = PROJECTIONS }: FillOpti
   return rows
 }
 
-/** What one step of filling did. */
+/** Result of one step of filling. */
 export interface FillStep {
   /** True if something remains to be filled. */
   readonly isFilling: boolean
@@ -106,8 +103,8 @@ export async function fillStep(db: Db, options: FillOptions): Promise<FillStep> 
 }
 
 /**
- * Projects one chunk of the shards together, because their rows are in the same groups. If a row makes it fail, each half is projected on its own, so that the
- * projection fails on the shard of that row alone. Returns the number of rows that it projected.
+ * Projects one chunk of the shards together. If a row fails, each half is projected alone, so that only that row's
+ * shard fails. Returns the number of projected rows.
  */
 async function projectNext(
   db: Db,
@@ -171,8 +168,8 @@ export const emptyTables = (tx: Tx, tables: readonly string[]) =>
   sql`truncate ${sql.join(tables.map((table) => sql.table(table)))}`.execute(tx)
 
 /**
- * Completes the projection in the shards where it is level with the foremost projection and has passed the head at which its fill began.
- * Its `finish` runs with the last of them. Returns false if it is level in none.
+ * Completes the projection in shards where it is level with the foremost projection and past the head at its start;
+ * false if in none. `finish` runs with the last shard.
  */
 async function complete(db: Db, { name, version, finish }: Projection): Promise<boolean> {
   const completed = await db.transaction().execute(async (tx) => {

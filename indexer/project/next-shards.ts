@@ -1,6 +1,6 @@
 /**
- * The first statement of a chunk: locks the places of its projections and reads the journal rows behind them, each shard's up to its share
- * of the chunk.
+ * First statement of a chunk: locks the places of its projections and reads the journal rows after them, up to each
+ * shard's share of the chunk.
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -12,17 +12,17 @@ import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts
 import { type GroupName, HeldGroups, type PlacedRow } from './held-groups.ts'
 import type { ShardEntry } from './row-change.ts'
 
-/** The places that a chunk may lock. */
+/** Places that a chunk may lock. */
 export interface PlaceScope {
   readonly shards: readonly string[]
-  /** Most rows of the chunk. */
+  /** Maximum rows of the chunk. */
   readonly limit: number
   /** Projections with their versions. */
   readonly known: readonly string[]
   /** See `SoleChunkOptions`. */
   readonly isSole?: boolean
   readonly except?: readonly string[]
-  /** True for the chunk of one projection, which runs beside those of its shard. */
+  /** True for a chunk of one projection, which runs concurrently with other chunks of its shard. */
   readonly isAlone?: boolean
   /** What the projector has read with the chunks before. */
   readonly held?: HeldGroups | undefined
@@ -34,12 +34,12 @@ export interface ShardChunk {
   /** The shard's market; 0 for `accounts`. */
   readonly marketId: number
   readonly epoch: number
-  /** The last row of the chunk. */
+  /** Sequence of the chunk's last row. */
   readonly seq: number
   readonly entries: readonly ShardEntry[]
   readonly projections: readonly string[]
   readonly placeOf: (projection: string) => PlacesTable | undefined
-  /** The journal has further rows. */
+  /** True if the journal has further rows. */
   readonly hasMore: boolean
 }
 
@@ -47,21 +47,24 @@ export interface ShardChunk {
 type LockedPlace = PlacesTable & { readonly head: number }
 
 /**
- * Two keys of an advisory lock: the projector that holds it is the only one until its transaction ends. Decided in the transaction that
- * writes, so that a projector which has lost the lock writes nothing.
+ * Advisory lock key pair of the only projector, held until its transaction ends. It is taken in the transaction that
+ * writes, so a projector without the lock writes nothing.
  */
 export const SOLE_LOCK = { first: 7_042, second: 1 } as const
-/** Longest pause of a projector between two statements of a chunk: then the server ends its session, and with it its locks. */
+/**
+ * Longest pause of a projector between two statements of a chunk. Then the server ends its session and releases its
+ * locks.
+ */
 const IDLE_TIMEOUT_MS = 5_000
 
-/** The transaction of another projector holds `SOLE_LOCK`. */
+/** Another projector's transaction holds `SOLE_LOCK`. */
 export class OtherProjectorError extends Error {
   constructor() {
     super('another process projects')
   }
 }
 
-/** Null if others hold the locks of all shards that have rows. Empty if no shard has rows. */
+/** Null if other projectors hold the locks of all shards that have rows; empty if no shard has rows. */
 export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[] | null> {
   const { isOwner, pending, places, rows } = await lockAndRead(tx, scope)
   if (!isOwner) throw new OtherProjectorError()
@@ -83,7 +86,7 @@ export async function nextShards(tx: Tx, scope: PlaceScope): Promise<ShardChunk[
 
 interface LockedRows {
   readonly isOwner: boolean
-  /** The number of shards that have rows. */
+  /** Number of shards with rows. */
   readonly pending: number
   readonly places: readonly LockedPlace[]
   /** In the order of each shard. */
@@ -106,9 +109,8 @@ interface First {
 type ReadGroup = GroupName & { readonly rows: readonly PlacedRow[] | null }
 
 /**
- * One projector at a time works on a shard, so that its projections stay together: skipping locked places, two projectors could divide them.
- * The rows that do not fit are divided evenly, so that no shard waits for the burst of another. A shard has at least one row, and all rows up
- * to the place of its foremost projection.
+ * Locks shards for one projector, so that their projections stay together, and reads their rows. The limit is divided
+ * evenly, so that no shard waits for another's burst.
  */
 async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
   const {
@@ -184,7 +186,10 @@ function wantedRows(
   return found
 }
 
-/** The rows of a shard with more rows than its share: without the batch with which they end, or with all of it if they are no more. */
+/**
+ * Rows of a shard that exceeds its share, without the batch at their end; with the whole batch if they contain nothing
+ * else.
+ */
 async function wholeBatches(
   tx: Tx,
   places: readonly LockedPlace[],
@@ -195,7 +200,7 @@ async function wholeBatches(
   const after = behindOf(places)
   if (after + found.length >= head) return found
   const count = beforeLastBatch(found.map(({ row }) => row))
-  // The foremost projection has ended a chunk within these rows: they are no single batch.
+  // The foremost projection ended a chunk within these rows, so they are not one batch.
   if (after + count < frontOf(places)) return found
   if (count > 0) return found.slice(0, count)
   const more = await readRows(tx, shard, after, limit + MOST_BEYOND)

@@ -1,8 +1,6 @@
 /**
- * Projects the journals of many shards into the read model, chunk by chunk. A chunk is one transaction: the changed rows and the places of its
- * projections in `read.places`. The transaction locks these places, so each journal row is projected once per projection. Projections
- * of a shard that are less than a chunk apart share their chunks: one read of the journal, one write. Readers are notified after the commit: a
- * `notify` inside the transaction would serialize commits.
+ * Projects the journals of many shards into the read model. A chunk is one transaction over the changed rows and the
+ * locked places, so each journal row is projected once per projection.
  */
 import { CompiledQuery, type RawBuilder } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -34,7 +32,7 @@ export interface ShardProgress extends ProjectedChunk {
 }
 
 export interface ChunkOptions {
-  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. Shards with few rows leave their share to the others. */
+  /** Most rows of one chunk, unless a single batch has more: see `batch-bounds.ts`. Shards with few rows leave their share to other shards. */
   readonly limit: number
   /** Called after the changes are computed and before they are written. */
   readonly killPoint: KillPointHook<'before-projection'>
@@ -55,9 +53,8 @@ export interface SoleChunkOptions extends ChunkOptions {
 }
 
 /**
- * Projects the next rows of the shards into the projections that are less than a chunk behind the foremost. The others are filled
- * (`fill.ts`). Null if others have locked all shards that have rows. Rejects with `OtherProjectorError` if the chunk is to be the only one and
- * is not.
+ * Projects the next rows into projections less than a chunk behind the foremost; `fill.ts` fills the rest. Null if all
+ * shards with rows are locked. Rejects with `OtherProjectorError`.
  */
 export function projectChunk(
   db: Db,
@@ -126,7 +123,7 @@ async function projectRows(
   }
 }
 
-/** What one projection writes of the shards' rows. */
+/** Changes of one projection for the shards' rows. */
 async function changesOf(
   tx: Tx,
   { name, project }: Projection,
@@ -152,10 +149,8 @@ export interface SavedShard extends FeedShard {
 }
 
 /**
- * Writes a chunk's rows and places in one statement: the cost of a small chunk is mostly the number of its statements. The commit does not
- * wait for the disk (`synchronous_commit` off): rows lost in a crash are projected again. The rows of the feed, which all projectors number,
- * come last: in the same statement, or in a further one if anything must run in between, which is sent without waiting for the results of
- * those before it. The last statement is the transaction's, too (`committing`). Returns the number of each shard's row in the feed.
+ * Writes a chunk's rows and places in one statement, because small chunks cost mostly round trips. Returns each shard's
+ * feed row number.
  */
 export async function save(
   tx: Tx,
@@ -165,6 +160,8 @@ export async function save(
   for (const { before } of writes) await before?.(tx)
   const after = writes.flatMap((write) => write.after ?? [])
   const last = writes.flatMap((write) => write.last ?? [])
+  // The feed's rows come last, because all projectors number them: in the same statement, or in a second one if another
+  // statement must run in between. Each is sent without waiting for results.
   const isTwo = last.length > 0 || after.length > 0
   const rows = feedRows(
     writes.flatMap((write) => write.feed ?? []),
@@ -173,6 +170,7 @@ export async function save(
   const feed = feedClauses(rows, { areKept: isTwo })
   const lastSeq = `${rows.length > 0 ? LAST_FEED_SEQ : 'null::bigint'} as last_seq`
   const clauses = [...writes.flatMap((write) => write.clauses), ...(isTwo ? [] : feed)]
+  // The commit does not wait for the disk: rows lost in a crash are projected again.
   const moved = movePlaces(shards, isTwo ? keepValues(rows) : lastSeq)
   const written = run<LastSeq>(tx, clauses, { ...moved, commits: !isTwo })
   const between = isTwo ? after.map((statement) => execute(tx, statement)) : []

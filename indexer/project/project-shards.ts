@@ -7,8 +7,8 @@ import { type ChunkOptions, projectChunk } from './project-chunk.ts'
 import { PROJECTIONS } from './projections.ts'
 
 /**
- * Inserts the places of new shards and of new projections. Returns all shards. The places of a new projection begin as outdated, unless
- * the whole read model is new: its tables may have rows of an earlier attempt.
+ * Inserts places of new shards and projections; returns all shards. A new projection starts outdated unless the read
+ * model is new, because its tables may have rows of an earlier attempt.
  */
 export async function registerShards(db: Db, projections = PROJECTIONS): Promise<string[]> {
   await sql`

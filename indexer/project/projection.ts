@@ -1,5 +1,6 @@
 /**
- * What a projection is: a part of the read model that is projected, versioned and rebuilt on its own. `projections.ts` lists all of them.
+ * Defines projections: parts of the read model that are projected, versioned and rebuilt separately. `projections.ts`
+ * lists them.
  */
 import type { RawBuilder } from 'kysely'
 import type { Tx } from '../../db/client.ts'
@@ -14,16 +15,15 @@ export interface Projection {
   readonly version: number
   readonly tables: readonly string[]
   /**
-   * Computes what journal rows of one or more shards change; those of each shard are consecutive. It reads only its own tables, with one
-   * statement per table whatever the number of shards. The result must not depend on where chunks begin and end, nor on the order in which
-   * shards are projected.
+   * Computes changes of consecutive journal rows of each shard, with one read statement per own table. The result must
+   * not depend on chunk bounds or on the order of shards.
    */
   readonly project: (tx: Tx, entries: readonly ShardEntry[]) => Promise<ChunkWrites>
   /** Runs once at the end of a fill, when the rows of all shards are complete. No chunk of the projection runs meanwhile. */
   readonly finish?: (tx: Tx) => Promise<void>
 }
 
-/** What a chunk writes. */
+/** Writes of a chunk. */
 export interface ChunkWrites {
   /** They run as parts of one statement, in any order. Those that several shards may write are `isShared`. */
   readonly clauses: readonly WriteClause[]
@@ -33,7 +33,7 @@ export interface ChunkWrites {
   readonly after?: readonly RawBuilder<unknown>[]
   /** Run with the row of the feed, after `after`. */
   readonly last?: readonly WriteClause[]
-  /** What readers of the live feed learn of the changes, by market. */
+  /** Changes for readers of the live feed, by market. */
   readonly feed?: readonly MarketFeed[]
 }
 

@@ -1,4 +1,4 @@
-/** All projections. Each appears once; the order is the one in which they lock rows that several shards write. */
+/** All projections, in the order in which they lock rows that several shards write. */
 import { orders } from './orders/projection.ts'
 import type { Projection } from './projection.ts'
 import { adjustments } from './tables/adjustment-attempts.ts'

@@ -1,6 +1,6 @@
 /**
- * Keeps the read model at the heads of all journals: one loop, one transaction per chunk for all shards. A second loop finds new shards, a
- * third one fills projections which are behind. Several processes may run; one of them projects (`standby.ts`).
+ * Keeps the read model at the heads of all journals, one transaction per chunk for all shards. Other loops find new
+ * shards and fill projections. One process projects (`standby.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
@@ -35,9 +35,8 @@ export interface ProjectorOptions extends FillOptions {
 }
 
 /**
- * A chunk of a few rows costs almost as much as one of a hundred: under load, all rows of this interval share a chunk, and chunks take at most
- * a quarter of the time. A batch and a waiting bookmark end that rest. After an urgent chunk the next one follows within 70 ms: orders that
- * follow a batch are then projected before the next batch, whose fills do not wait for them.
+ * Pauses between chunks, because a small chunk costs almost as much as one of 100 rows. The urgent limit lets orders
+ * after a batch be projected before the next batch, whose fills then need not wait.
  */
 const REST = { restMs: 40, restRatio: 4, restMaxMs: 250, urgentRestMaxMs: 70, leastRestMaxMs: 5 }
 /** Duration that a chunk should not exceed, so that a bookmark on one shard never waits long for the burst of another. */
@@ -112,7 +111,7 @@ export class Projector {
 
   /** Returns true if rows are left. */
   async #run(): Promise<boolean> {
-    // Also in standby: the other process may not know a projection that this one fills.
+    // Runs also in standby, because the other process may lack a projection that this process fills.
     for (const place of this.#stopped.due()) await this.#projectStopped(place)
     if (!(await this.#standby.mayProject())) return false
     const shards = [...this.#due].filter((shard) => this.#known.has(shard))
@@ -127,8 +126,8 @@ export class Projector {
   }
 
   /**
-   * Projects the next chunk of the shards. If a row makes it fail, each half of the shards is projected on its own, so that at last only the
-   * projections that fail on a shard stop there. Returns true if rows are left.
+   * Projects the next chunk of the shards; true if rows are left. If a row fails, each half of the shards is projected
+   * alone, so that only failing projections of its shard stop.
    */
   async #project(shards: readonly string[]): Promise<boolean> {
     try {
@@ -174,7 +173,7 @@ export class Projector {
     this.#limit = Math.min(this.#options.limit, Math.max(least, most))
   }
 
-  /** A projection that fails must not hold up the others of its shard. */
+  /** A projection that fails must not hold up other projections of its shard. */
   async #projectEach(shard: string): Promise<boolean> {
     const places = this.#projections()
       .map(({ name }) => ({ shard, projection: name }))

@@ -8,8 +8,8 @@ import { projectAll } from './project-shards.ts'
 import { PROJECTIONS } from './projections.ts'
 
 /**
- * Empties the whole read model and moves every shard to its next epoch, so that earlier bookmarks become stale. All shards are locked
- * meanwhile, so that no writer returns a bookmark of the old epoch for a row of the new one.
+ * Empties the read model and starts a new epoch in every shard, so that earlier bookmarks become stale. Locks all
+ * shards, so that no writer returns an old epoch for a new row.
  */
 export async function resetReadModel(db: Db, projections = PROJECTIONS): Promise<void> {
   await db.transaction().execute(async (tx) => {
@@ -40,7 +40,7 @@ export async function rebuild(db: Db, options: FillOptions): Promise<number> {
 
 const POLL_MS = 100
 
-/** Rebuilds one projection while the others serve; bookmarks stay valid. Resolves when it is complete, with the help of running indexers. */
+/** Rebuilds one projection while all other projections serve; bookmarks stay valid. Resolves when it is complete, with the help of running indexers. */
 export async function rebuildProjection(db: Db, name: string, options: FillOptions): Promise<void> {
   await db.transaction().execute(async (tx) => {
     await mark(tx, [name])

@@ -1,7 +1,6 @@
 /**
- * Which process projects. A transaction of the projector holds `SOLE_LOCK`, so at most one writes. A process that finds the lock held stands by:
- * it projects again once rows wait and no place has moved between two of its looks, because the other process has ended or does not run. A
- * projector that stopped within a transaction still holds the lock; its session is ended.
+ * Decides which process projects: the holder of `SOLE_LOCK`. A standby process takes over if rows wait and no place has
+ * moved between two polls.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
@@ -43,6 +42,7 @@ export class Standby {
     await sleep(this.#pollMs)
     const { db, logger } = this.#ports
     const places = await placesIfWaiting(db)
+    // The other process has ended, or is frozen within a transaction and still holds the lock.
     const isStalled = places !== null && places === this.#placesBefore
     this.#placesBefore = places
     if (!isStalled) return false

@@ -55,9 +55,9 @@ const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 // ---------------------------------------------------------------------- sending
 
-/** The transaction, or another one with its nonce, is in the pool. */
+/** The pool contains the transaction, or another transaction with its nonce. */
 const KNOWN = /already known|known transaction|already imported|underpriced/i
-/** The transaction, or another one with its nonce, is mined. */
+/** The transaction, or another transaction with its nonce, is mined. */
 const NONCE_USED = /nonce too low|already been used/i
 /** The transaction cannot have entered the pool. */
 const REJECTED =
@@ -154,8 +154,8 @@ function errorData(error: RpcError): string {
 }
 
 /**
- * The revert data of a mined transaction, traced at its place in its block. Null without a trace: gateways that reject the
- * method answer with a page, with null or not at all, and the call that follows fails by itself if the node is down.
+ * Revert data of a mined transaction, traced at its place in its block; null without a trace, because gateways reject
+ * the method in many ways. The next call reports a node that is down.
  */
 async function tracedRevert(request: Request, hash: string): Promise<string | null> {
   try {

@@ -17,7 +17,7 @@ const REDIS_PREFIX = 'keeper'
 
 /** The lock of an active job, renewed at half of this time. A job without a lock is stalled. */
 const LOCK_MS = 5_000
-/** The second check after the end of a lock moves the job of a process that has died to another one. */
+/** After a process dies, the second check after the lock's end moves its job to another process. */
 const STALLED_CHECK_MS = 3_000
 /** A lane that is busy for days keeps its job over many restarts. */
 const MOST_STALLS = 1_000
@@ -68,8 +68,8 @@ async function openOnRedis(url: string, logger: Logger): Promise<OpenQueue> {
 }
 
 /**
- * BullMQ's migrations begin with `create schema if not exists`, which takes the right to create schemas even if this one exists. The
- * keeper has no such right: its schema is created by the migrations of db/.
+ * BullMQ's migrations start with `create schema if not exists`, which needs the right to create schemas. The keeper
+ * lacks it: the migrations of db/ create its schema.
  */
 async function withoutSchemaCreation(client: pg.PoolClient): Promise<pg.PoolClient> {
   const { rows } = await client.query('select to_regnamespace($1) is not null as found', [SCHEMA])
@@ -79,7 +79,7 @@ async function withoutSchemaCreation(client: pg.PoolClient): Promise<pg.PoolClie
   return { query } as unknown as pg.PoolClient
 }
 
-/** One connection listens; the other one serves the queue and the worker. */
+/** One connection is for LISTEN; the second serves the queue and the worker. */
 const POSTGRES_CONNECTIONS = 2
 
 async function openOnPostgres(url: string, logger: Logger): Promise<OpenQueue> {
@@ -109,7 +109,7 @@ async function openOnPostgres(url: string, logger: Logger): Promise<OpenQueue> {
 
 /** For this time a process fetches no job after one whose lane is elsewhere, so that another process gets that job. */
 const PASS_ON_MS = 200
-/** Then the job ends. The owner of the lane, if it is busy, adds another one. */
+/** Passes after which the job ends. If the lane is busy, its owner adds another job. */
 const MOST_PASSES = 20
 
 export interface LaneFollower {

@@ -15,11 +15,11 @@ export interface RemoteSignerOptions {
   readonly name: string
   readonly url: string
   readonly address: Address
-  /** Shared with the signer's process. */
+  /** The secret that keeper and signer process share. */
   readonly secret: string
 }
 
-/** The answers are verified by the caller, so only their form is checked. */
+/** Checks only the form of answers, because the caller verifies the signatures. */
 export const createRemoteSigner = ({ name, url, address, secret }: RemoteSignerOptions): ReportSigner => ({
   ...{ name, address },
   async sign(requests, deadlineMs) {
@@ -38,10 +38,10 @@ export const createRemoteSigner = ({ name, url, address, secret }: RemoteSignerO
   },
 })
 
-/** More than the answers to the most reports that a signer accepts. */
+/** Exceeds the answers to the maximum number of reports that a signer accepts. */
 const MOST_BYTES = 500_000
 
-/** In place of an answer in another form. It is no valid signature. */
+/** Replaces an answer in an invalid form. The empty signature is invalid. */
 const NOTHING: SigningAnswer = { signature: '' }
 
 const toWire = ({ feedId, reading: { price, observedAt } }: SigningRequest) => ({
@@ -50,7 +50,7 @@ const toWire = ({ feedId, reading: { price, observedAt } }: SigningRequest) => (
   observed_at: observedAt,
 })
 
-/** Refusals are a closed list: they are labels of a metric, of which an invented reason per answer would fill the memory. */
+/** Accepts only listed refusals: they are labels of a metric, and arbitrary reasons would fill the memory. */
 const isAnswer = (answer: unknown): answer is SigningAnswer =>
   typeof answer === 'object' &&
   answer !== null &&

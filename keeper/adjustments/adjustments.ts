@@ -41,11 +41,11 @@ export interface AdjustmentPorts {
   readonly confirmations: number
 }
 
-/** Most attempts that one pass considers: the oldest first. */
+/** Maximum attempts per pass, oldest first. */
 const ATTEMPTS_PER_PASS = 500
 /** Attempts whose state is read at the same time. */
 const READ_AT_ONCE = 8
-/** Most attempts that one pass signs: the transaction that stores them locks the journal of their market. */
+/** Maximum attempts that a pass signs, because the transaction that stores them locks the journal of their market. */
 const SIGNED_PER_PASS = 32
 /** The receipt of a transaction that the indexer does not record within this time is fetched again. */
 const INDEXER_LATE_MS = 2_000
@@ -61,8 +61,8 @@ const NO_EVENT: AttemptFailure = {
 }
 
 /**
- * Those of the lane's open transactions that are sent until their nonce is used. With the nonce of an aborted attempt only the transaction
- * of nothing is sent, which the comparison of nonces has stored.
+ * Open transactions of the lane to send until their nonce is used. For an aborted attempt, only the no-op stored by
+ * nonce recovery is resent.
  */
 function followed(
   open: readonly StoredTransaction[],
@@ -127,7 +127,7 @@ export class Adjustments {
       })
   }
 
-  /** Null unless the attempt is to be signed now. One that cannot be decided on does not keep the others from their turn. */
+  /** Null unless the attempt is to be signed now. An attempt without a decision does not delay other attempts. */
   async #decide(
     fence: Fence,
     attempt: OpenAttempt,

@@ -1,6 +1,6 @@
 /**
- * Ends adjustments that the lane `adjust` has not ended in time: it has no key any more, no gas, or its fee is at the cap. Needs no key, so
- * that it runs in every keeper: an attempt in flight keeps its account out of batches and liquidations.
+ * Ends adjustments that the lane `adjust` did not end in time, for example without gas. It runs in every keeper and
+ * needs no key: an attempt in flight keeps its account out of batches.
  */
 import type { Fence } from '../../db/fence.ts'
 import { isOutdated, PREPARED_LIFETIME } from '../../domain/positions/adjustment-signing.ts'
@@ -16,7 +16,7 @@ export interface ExpiryPorts {
   readonly chain: Pick<Chain, 'chainId' | 'head' | 'receipt'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Blocks on top of the one at whose time a transaction can only revert. */
+  /** Blocks on top of the first block whose time makes the transaction revert. */
   readonly confirmations: number
 }
 
@@ -37,7 +37,7 @@ export function createExpiry(ports: ExpiryPorts): (fence: Fence) => Promise<void
     const { relayer, relayerNonce } = attempt
     const lane = { name: '', relayer: relayer as Address, chainId: chain.chainId }
     for (const { hash, purpose } of await adjustments.transactions(lane, [relayerNonce as number])) {
-      // What the chain has executed is ended by the indexer.
+      // The indexer ends attempts that the chain has executed.
       if (purpose !== NOOP_PURPOSE && (await chain.receipt(hash))?.succeeded) return false
     }
     return true

@@ -1,4 +1,4 @@
-/** What the job of adjustments reads and writes. */
+/** Ports of the adjustment job. */
 
 import type { Fence } from '../../db/fence.ts'
 import type { SigningInput } from '../../domain/positions/adjustment-signing.ts'
@@ -8,7 +8,7 @@ import type { Address, MarketId, Millis, Quote, UserId } from '../../domain/unit
 import type { SignedTransaction } from '../ports.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 
-/** An attempt whose outcome is open. */
+/** An attempt that has not ended. */
 export interface OpenAttempt {
   readonly adjustmentId: string
   readonly marketId: MarketId
@@ -18,7 +18,7 @@ export interface OpenAttempt {
   readonly createdAt: Millis
   readonly nonce: number
   readonly signed: SignedAdjustment
-  /** Of the signed transaction; null until there is one. */
+  /** As-of time of the signed transaction; null before it exists. */
   readonly asOf: Millis | null
   readonly relayer: string | null
   readonly relayerNonce: number | null
@@ -29,7 +29,7 @@ export interface AttemptTransaction extends StoredTransaction {
   readonly isIngested: boolean
 }
 
-/** Of the market and the account, read from the database in one moment. */
+/** State of market and account, read from the database at one moment. */
 export type SigningState = Pick<
   SigningInput,
   | 'now'
@@ -61,24 +61,26 @@ export interface AttemptFailure {
 export const UNMINED: AttemptFailure = { status: 'ABORTED', kind: null, reason: 'not mined in time' }
 
 export interface AdjustmentStore {
-  /** Oldest first. */
+  /** Attempts that have not ended, oldest first. */
   open(limit: number): Promise<readonly OpenAttempt[]>
-  /** The attempts in flight that were created before. Oldest first. */
+  /** Attempts in flight created before `before`, oldest first. */
   overdue(before: Millis, limit: number): Promise<readonly OpenAttempt[]>
   state(attempt: OpenAttempt): Promise<SigningState>
-  /** Stores the signed bytes of attempts of one market. Returns those of attempts that still waited for them. */
+  /** Stores signed bytes of one market's attempts. Returns the attempts that were still unsigned. */
   storeSigned(
     lane: RelayerLane,
     fence: Fence,
     signatures: readonly NewSignature[],
   ): Promise<readonly StoredTransaction[]>
-  /** Signed attempts of one market have been broadcast. Changes none for which that is recorded, or that has ended. */
+  /**
+   * Records that signed attempts of one market were broadcast, except attempts that are already recorded or have ended.
+   */
   noteSubmitted(attempts: readonly OpenAttempt[], fence: Fence, at: Millis): Promise<void>
   /**
-   * Ends the attempt without a change of the ledger, and releases its reservation. Does nothing if it has ended, or was signed since it was
-   * read.
+   * Ends the attempt without a ledger change and releases its reservation. Does nothing if the attempt has ended or was
+   * signed meanwhile.
    */
   fail(attempt: OpenAttempt, fence: Fence, failure: AttemptFailure, at: Millis): Promise<void>
-  /** The lane's transactions with these nonces, the oldest first. */
+  /** The lane's transactions with these nonces, oldest first. */
   transactions(lane: RelayerLane, nonces: readonly number[]): Promise<readonly AttemptTransaction[]>
 }

@@ -29,7 +29,7 @@ export function createEndings(
   const finalPrices = createFinalPrices(ports, lane, send)
   const visitEnded = createPayouts(ports, lane, send)
 
-  /** A market whose end fails does not keep the others from theirs. */
+  /** A market whose end fails does not delay the end of other markets. */
   async function visitAll(fence: Fence, blockTime: Millis, open: number): Promise<void> {
     let capacity = MOST_OPEN - open
     let failure: unknown = null

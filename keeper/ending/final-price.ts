@@ -1,4 +1,7 @@
-/** Takes a closed market to its end: submits its final report, replaces a wrong one, and queues the finalization after the dispute window. */
+/**
+ * Ends a closed market: submits its final report, replaces a wrong report, and queues the finalization after the
+ * dispute window.
+ */
 import type { Fence } from '../../db/fence.ts'
 import { reportRulesFor, reportRulesOf, termsAt } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'

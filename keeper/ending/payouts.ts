@@ -1,6 +1,6 @@
 /**
- * Winds down a market that has ended: reports its insolvent accounts, and after the window for that claims for every other one. What is left to
- * do are the open positions, so a new owner continues where the last one ended. Any account may do the same at any time.
+ * Winds down an ended market: reports insolvent accounts, and after their window claims for every other account. Open
+ * positions are the only progress, so that a new owner can continue.
  */
 import type { Fence } from '../../db/fence.ts'
 import { valueAt } from '../../domain/risk/wind-down.ts'
@@ -21,7 +21,7 @@ export interface PayoutPorts {
   readonly logger: Logger
 }
 
-/** Positions that one pass reads. */
+/** Positions per pass. */
 const PAGE = 500
 /** Accounts of one report: a cold position each. */
 const DEFICITS_PER_TRANSACTION = 100
@@ -62,7 +62,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
   const worth = ({ spec, fundingIndex, finalPrice }: EndingMarket, { position }: OpenPosition): bigint =>
     valueAt(spec, position, fundingIndex, finalPrice as Price)
 
-  /** After the last page the next pass begins with the first one; a pass that sent nothing is followed by a rest. */
+  /** After the last page the next pass starts with the first page. A pass that sent nothing is followed by a pause. */
   function turn(place: Place, page: readonly OpenPosition[], sent: number): void {
     const isLast = page.length < PAGE
     if (isLast && sent === 0) place.restsSince = clock.now()

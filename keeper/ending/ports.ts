@@ -1,4 +1,4 @@
-/** What the end of a market reads, asks and writes. */
+/** Ports of a market's end. */
 import type { Fence } from '../../db/fence.ts'
 import type { MarketTerms } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -69,8 +69,8 @@ export interface EndingStore {
   /** Open positions by account, those after `after`. */
   positions(marketId: MarketId, after: UserId, limit: number): Promise<readonly OpenPosition[]>
   /**
-   * The same without accounts whose claim is on its way. A claim that has reverted since `retryAfter` counts as on its way, and so does one
-   * whose block the indexer has followed only a little beyond: a fork may have taken it back, and then it is sent again.
+   * The same without accounts whose claim is on its way: reverted since `retryAfter`, or in a block that a fork may
+   * still remove, after which the claim is sent again.
    */
   unclaimed(
     lane: RelayerLane,

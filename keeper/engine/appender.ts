@@ -56,9 +56,8 @@ export function createAppender<Row>(
   })
 
   /**
-   * A group without rows takes the number of the unknown one: either it is stored, and the unknown group never can be,
-   * or the group at that number is read. What is read counts only once a later append was acknowledged: a database
-   * that replicates synchronously shows a commit before it is durable.
+   * Appends a group without rows at the unknown group's number: it fails if that group is stored. A read counts only
+   * after a later append, because replicas show commits before they are durable.
    */
   async function resolve(unknown: Group<Row>): Promise<'stored' | 'absent' | 'lost'> {
     let isStored = false

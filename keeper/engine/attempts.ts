@@ -1,9 +1,4 @@
-/**
- * Keeps an attempt at a command from being executed once another answer has said that the command was not. An attempt may be late: its api was frozen,
- * or its bytes waited in the socket of a frozen engine, while another api answered the same command. A fence on a command's key refuses every
- * attempt that its api received before the fence. Fences end with the owner: its successor executes no placement that an api had received before it
- * became the owner.
- */
+/** Keeps a late attempt at a command from being executed after another answer has stated that the command was not. */
 import type { OrdersAnswer, OrdersCommand } from '../../domain/exchange/decide/orders/command.ts'
 import { keysOf, refusedKeys } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { ExchangeAnswer, ExchangeCommand } from './commands.ts'
@@ -22,9 +17,13 @@ const KEYLESS: Attempt = { answered: () => true, ended() {} }
 const isPlacement = ({ items }: OrdersCommand): boolean =>
   items.some(({ kind }) => kind === 'place' || kind === 'replace')
 
+/**
+ * An attempt is late if its API process or the engine was frozen while another API process answered. A fence on a key
+ * rejects attempts received before it; it ends with the owner.
+ */
 export class Attempts {
   readonly #monotonic: () => number
-  /** Times of the fences by key, those of the last `MAX_ATTEMPT_AGE_MS` at least: of this period, and of the one before. */
+  /** Times of the fences by key in this and the previous period, which cover at least `MAX_ATTEMPT_AGE_MS`. */
   #newest = new Map<string, number>()
   #earlier = new Map<string, number>()
   #since: number

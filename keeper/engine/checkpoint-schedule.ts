@@ -1,4 +1,6 @@
-/** Starts a process that writes a checkpoint whenever the journal has grown by enough rows since the last one. */
+/**
+ * Starts a process that writes a checkpoint whenever the journal has grown by enough rows since the last checkpoint.
+ */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { EngineLogger } from './ports.ts'

@@ -25,8 +25,8 @@ export interface RecoveredState {
 }
 
 /**
- * Stores the state after group `number`. The caller applies nothing meanwhile. `isWanted` is read before each chunk: a follower that is to
- * become the owner abandons the checkpoint. Returns whether it is complete.
+ * Stores the state after group `number`; true if complete. The caller applies nothing meanwhile. `isWanted` is read per
+ * chunk, so that a follower can stop to become the owner.
  */
 export async function writeCheckpoint(
   pool: pg.Pool,

@@ -111,8 +111,8 @@ export interface Finalize extends FinalizeCommand {
 }
 
 /**
- * Changes nothing. Its answer follows the replies to all commands that the member received before, and the tables of readers contain what
- * they have changed. Commands with one of the keys `fences` that an api had received before are not executed afterwards.
+ * Changes nothing. Answered after all commands received before, once readers' tables show their changes. Commands with
+ * a key in `fences` that an API received earlier are then not executed.
  */
 export interface Barrier {
   readonly kind: 'barrier'

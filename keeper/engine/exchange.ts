@@ -1,4 +1,7 @@
-/** The exchange as the engine's machine: each kind of command has its decider, and rows of the journal change the state. */
+/**
+ * Implements the engine's machine for the exchange: a decider per kind of command, and journal rows that change the
+ * state.
+ */
 import type { ClearingInputs } from '../../domain/auction/clearing.ts'
 import type { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
@@ -18,9 +21,12 @@ import {
 import type { Decision, Inputs, Machine } from './machine.ts'
 
 export interface ExchangeParts extends DeciderParts {
-  /** The newest facts of publisher and ingest at the time of a decision. */
+  /** Newest facts from publisher and ingest at decision time. */
   readonly inputsAt: (now: Millis) => ExchangeInputs
-  /** Called with the inputs of each batch that is decided, before its rows are stored. They are evidence, and not in the state. */
+  /**
+   * Receives the inputs of each decided batch, before its rows are stored. Inputs are evidence and not part of the
+   * state.
+   */
   readonly keepInputs?: (marketId: MarketId, batchId: number, inputs: ClearingInputs) => void
 }
 
@@ -80,7 +86,10 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
     return marketIds.length === 0 ? null : { kind: 'restrict', marketIds, why: 'fault' }
   }
 
-  /** Clients repeat cancels and blocks, and markets their turns. Fired switches have no sender that would repeat them. */
+  /**
+   * Commands to continue after a takeover. Clients repeat cancels and blocks, and markets repeat turns, but fired
+   * switches have no sender.
+   */
   unfinished(): readonly ExchangeCommand[] {
     return hasFired(this.applied.state) ? [{ kind: 'cancel_fired' }] : []
   }

@@ -1,12 +1,12 @@
 /**
- * Waiting commands by class. Each class has a share of the thread: the class whose used time, divided by its share, is
- * least is next. Within a class accounts take turns. Commands of one account keep their order, also across classes.
+ * Waiting commands by class, each with a share of the thread: the class with the least used time per share is next.
+ * Accounts take turns; commands of an account keep their order.
  */
 
 export const COMMAND_CLASSES = ['chain', 'auction', 'cancel', 'placement'] as const
 export type CommandClass = (typeof COMMAND_CLASSES)[number]
 
-/** Parts of the thread while all classes wait; a class that does not use its part leaves it to the others. */
+/** Parts of the thread while all classes wait; a class that does not use its part leaves it to other classes. */
 export const SHARES: Readonly<Record<CommandClass, number>> = {
   chain: 0.35,
   auction: 0.25,
@@ -58,8 +58,8 @@ export function createFairQueue<Item extends Queued>(): FairQueue<Item> {
   const queues = new Map<CommandClass, ClassQueue>(COMMAND_CLASSES.map((name) => [name, new ClassQueue()]))
   const queueOf = (name: CommandClass): ClassQueue => queues.get(name) as ClassQueue
   /**
-   * Commands by line, in the order of their arrival. Only the first one of a line waits in its class: a cancel that is decided before a placement of
-   * its account would miss that placement's order, and a placement before a cancel of all orders would be cancelled by it.
+   * Commands by line, in order of arrival. Only the first of a line waits in its class: a cancel decided before a
+   * placement of its account would miss the order, and vice versa.
    */
   const lines = new Map<Line, Item[]>()
   const lineOf = ({ account, class: own }: Item): Line => account ?? own

@@ -1,6 +1,6 @@
 /**
- * Writes the tables of readers behind the appends. One write contains the changes of all groups since the last one, and only groups that are stored. Its
- * changes are collected either while the state has nothing but stored rows, or with the last group before it is sent.
+ * Writes readers' tables after the appends: one write for all stored groups since the last. Changes are collected from
+ * a state with stored rows only, or with the last group before it is sent.
  */
 import {
   AppendUnknown,
@@ -18,7 +18,7 @@ export interface FlusherPorts<Row> {
   readonly clock: EngineClock
   readonly timer: Timer
   readonly logger: EngineLogger
-  /** The state has no rows but stored ones. */
+  /** The state contains stored rows only. */
   readonly isSettled: () => boolean
   /** The tables have been written, by so many rows in so many milliseconds. */
   readonly onWritten: (rows: number, ms: number) => void

@@ -1,6 +1,6 @@
 /**
- * A process of the engine: it follows the journal, and once the lease of the present owner has expired, it takes the
- * next token, reads the journal to its end and owns it. It never follows again: after its end a new process starts.
+ * An engine process: it follows the journal, and takes the next token and owns the journal once the owner's lease has
+ * expired. It never follows again: a new process does.
  */
 import type { CommandClass } from './fair-queue.ts'
 import { createFollower, type Follower, type FollowerFault } from './follower.ts'

@@ -38,7 +38,7 @@ export interface EngineReadings {
 const ORDERS = [1, 2, 5, 10, 20, 50, 100, 200, 400, 800]
 const PARTS = [1, 2, 3, 4, 5, 8]
 
-/** What stored rows state about the markets. */
+/** Metrics of the markets from stored rows. */
 function rowMetrics({ counter, histogram }: Instruments): (entry: Entry) => void {
   const orders = histogram('engine_batch_orders', 'Orders filled by a batch', ORDERS, ['market'])
   const parts = histogram('engine_batch_parts', 'Parts of a batch, each one transaction', PARTS, ['market'])

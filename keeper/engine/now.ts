@@ -3,8 +3,8 @@ import type { Millis } from '../../domain/units.ts'
 import type { EngineClock } from './ports.ts'
 
 /**
- * A larger difference between the database's clock and its own continuation by the monotonic clock ends the owner: one of
- * the two has stepped. After a suspension of the machine it is the monotonic one, by which the lease is counted.
+ * Largest difference between the database's clock and its continuation by the monotonic clock; beyond it one has
+ * stepped, and the owner ends. The monotonic clock counts the lease.
  */
 export const MAX_JUMP_MS = 1000
 

@@ -1,6 +1,6 @@
 /**
- * Decides commands on the state in memory, stores the rows in groups and answers after the commit. The tables of readers follow
- * (`flusher.ts`). While a group is in flight the next one collects; nothing waits for a timer: a rest after an append, to make groups larger, made answers slower and saved nothing.
+ * Decides commands in memory, stores their rows in groups and answers after the commit. Groups wait for no timer: a
+ * pause to make them larger slowed answers and saved nothing.
  */
 import type { Millis } from '../../domain/units.ts'
 import { type Appender, createAppender } from './appender.ts'
@@ -11,11 +11,11 @@ import { createTimeGuard } from './now.ts'
 import type { Ownership } from './ownership.ts'
 import type { EngineClock, EngineLogger, Journal, Tables, Timer } from './ports.ts'
 
-/** Why a command has no answer of the machine. */
+/** Reason why a command has no answer. */
 export type NoAnswer =
-  /** Not decided: it would not have been before its deadline. */
+  /** Not decided, because its deadline would have passed first. */
   | 'overloaded'
-  /** Not executed: the owner ended before it stored the command's rows, or the command is faulty. */
+  /** Not executed, because the owner ended before the command's rows were stored. */
   | 'not_executed'
   | 'faulty'
   /** The owner ended while the group with the command's rows was in flight. */
@@ -32,11 +32,11 @@ export interface Request<Command> {
 
 /** Measurements of the engine, for metrics and debug lines. */
 export interface OwnerObserver<Command, Row> {
-  /** A command of the class, or a step that continues one, has waited this long for its decision. */
+  /** Wait of a command, or of a step that continues it, for its decision. */
   waited(of: CommandClass, ms: number): void
   decided(command: Command, ms: number, rows: number): void
   stored(commands: number, rows: readonly Row[], ms: number): void
-  /** The tables of readers have been written, by so many rows. */
+  /** A write of readers' tables, with its number of rows. */
   written(rows: number, ms: number): void
 }
 
@@ -44,7 +44,7 @@ export interface OwnerPorts<Command, Row, Answer> {
   readonly machine: Machine<Command, Row, Answer>
   readonly journal: Journal<Row>
   readonly tables: Tables<Row>
-  /** Whether the sender reads what the command has changed from the tables of readers: its answer waits until they contain it. */
+  /** True if the sender reads the effects from readers' tables. The answer then waits for the tables. */
   readonly isReadBack: (command: Command) => boolean
   readonly clock: EngineClock
   readonly timer: Timer
@@ -53,9 +53,9 @@ export interface OwnerPorts<Command, Row, Answer> {
 }
 
 export interface OwnerOptions {
-  /** Longest time between two visits of the event loop. */
+  /** Maximum time between two turns of the event loop. */
   readonly turnMs: number
-  /** Most commands of a group. */
+  /** Maximum commands per group. */
   readonly maxGroup: number
 }
 
@@ -68,11 +68,11 @@ export type EndReason =
   | 'stopped'
 
 export interface Owner<Command, Answer> {
-  /** Resolves with the answer, or with the reason why there is none. Never rejects. */
+  /** Resolves with the answer, or the reason for having none. Never rejects. */
   submit(request: Request<Command>): Promise<Reply<Answer>>
-  /** Ends at once: groups in flight have an unknown outcome. */
+  /** Ends immediately; commands of groups in flight get `unknown`. */
   end(reason: EndReason): void
-  /** Decides nothing more; resolves when everything decided is stored and answered. */
+  /** Stops deciding; resolves once all decided commands are stored and answered. */
   drain(): Promise<void>
   readonly waiting: (of: CommandClass) => number
   /** The last group that is known to be stored. */
@@ -80,12 +80,12 @@ export interface Owner<Command, Answer> {
 }
 
 interface Item<Command, Answer> extends Request<Command> {
-  /** When it began to wait, by the monotonic clock. */
+  /** Start of the wait, by the monotonic clock. */
   readonly queuedAt: number
   readonly reply: (reply: Reply<Answer>) => void
-  /** The sender reads the effects from the tables of readers; of long work what its first command says. */
+  /** See `OwnerPorts.isReadBack`. Later steps of long work inherit it from the first command. */
   readonly isReadBack: boolean
-  /** Steps of the command are stored: without an answer its outcome is unknown. */
+  /** Earlier steps of the command are stored, so without an answer its outcome is unknown. */
   readonly isBegun?: true
 }
 
@@ -129,9 +129,9 @@ export function createOwner<Command, Row, Answer>(
 
   let open = newGroup()
   let inFlight: OpenGroup<Command, Row, Answer> | null = null
-  /** Groups without rows, decided while the lease was no longer safe: their answers wait for a renewal. */
+  /** Groups without rows that were decided while the lease was unsafe. Their answers wait for a renewal. */
   const unproven = new Set<OpenGroup<Command, Row, Answer>>()
-  /** Commands of a rejected group: each is decided and stored alone, before all others. */
+  /** Commands of a rejected group. They are decided and stored one by one, before all other commands. */
   let singles: Entry[] = []
   let isScheduled = false
   let isDraining = false
@@ -153,7 +153,7 @@ export function createOwner<Command, Row, Answer>(
     { ...start, token: ownership.token },
   )
 
-  /** Each command has transactions of its own, also of the tables, and is answered behind both. */
+  /** With groups of one command, each command has its own journal and table transactions and is answered after both. */
   const isSingle = options.maxGroup === 1
   if (isSingle) flusher.hurry()
 
@@ -192,7 +192,7 @@ export function createOwner<Command, Row, Answer>(
     return !isFull()
   }
 
-  /** Terms of a command that the owner gives itself, which is never refused. */
+  /** Queue terms of the owner's own commands, which are never refused. */
   const ownTerms = () => ({
     class: 'chain' as const,
     account: null,
@@ -225,7 +225,10 @@ export function createOwner<Command, Row, Answer>(
     queue.charge(item.class, clock.monotonic() - started)
   }
 
-  /** False if the state cannot be trusted any more; the owner has ended. */
+  /**
+   * Rolls the state back to `position`. On failure it ends the owner and returns false, because the state is no longer
+   * valid.
+   */
   function undo(position: number): boolean {
     try {
       machine.undoTo(position)
@@ -248,7 +251,7 @@ export function createOwner<Command, Row, Answer>(
     queue.pushFront({ ...ownTerms(), command, reply })
   }
 
-  /** Stores the open group, unless one is in flight: its answers wait for that one, too. */
+  /** Stores the open group. While a group is in flight it does nothing; the open group follows that group. */
   function flush(): void {
     if (ended !== null || inFlight !== null || open.decided.length === 0) return
     const group = open
@@ -303,7 +306,7 @@ export function createOwner<Command, Row, Answer>(
   function answer({ decided }: OpenGroup<Command, Row, Answer>): void {
     for (const { item, answer, next } of decided) {
       if (next === null) reply(item, answer)
-      // Begun work is finished, however late.
+      // Long work that has begun is finished, whatever its deadline was.
       else
         queue.pushFront({
           ...item,

@@ -1,7 +1,6 @@
 /**
- * The lease, without any clock of the database. A candidate takes it when it has seen the same renewal for the whole
- * life and the drift, by its own monotonic clock. The owner is safe until the life has passed since it *sent* a
- * renewal that was counted: the renewal was executed, and so seen by any candidate, only later.
+ * The lease, without the database's clock: a candidate takes it after the life plus drift without a renewal, by its own
+ * monotonic clock.
  */
 import type { EngineClock, EngineLogger, Lease, LeaseReading, Timer } from './ports.ts'
 
@@ -23,7 +22,7 @@ export interface LeaseWatch {
   isExpired(reading: LeaseReading): boolean
 }
 
-/** A reading that differs from the one before begins a new life. */
+/** A reading that differs from the previous reading starts a new life. */
 export function watchLease(clock: EngineClock, { lifeMs, driftMs }: OwnershipOptions): LeaseWatch {
   let last: LeaseReading | null = null
   let since = 0
@@ -39,6 +38,10 @@ export function watchLease(clock: EngineClock, { lifeMs, driftMs }: OwnershipOpt
   }
 }
 
+/**
+ * The owner is safe for one life from when it *sent* a counted renewal: candidates can only have seen that renewal
+ * later.
+ */
 export interface Ownership {
   readonly token: number
   /** Whether no other member can own the journal now. */

@@ -12,7 +12,9 @@ export interface Group<Row> {
   readonly token: number
   readonly version: number
   readonly rows: readonly Row[]
-  /** State digest before these rows: a follower with another one has applied a group that the database has lost. */
+  /**
+   * State digest before these rows. A follower with a different digest has applied a group that the database has lost.
+   */
   readonly before: string
   /** State digest after these rows. */
   readonly digest: string
@@ -47,8 +49,8 @@ export interface TableStep {
 
 export interface TableWrite {
   /**
-   * Writes what was collected, in one transaction; false if the token is not the current one, or the tables contain other groups, perhaps because an
-   * earlier call has written them. Throws AppendUnknown or JournalUnavailable: it can be repeated.
+   * Writes collected changes in one transaction; false if the token or the tables' groups differ, for example after an
+   * earlier call. Throws AppendUnknown or JournalUnavailable; it can be repeated.
    */
   run(step: TableStep): Promise<boolean>
 }
@@ -61,7 +63,7 @@ export interface Tables<Row> {
   begin(): void
   /** Takes what has changed since the last call. The state has exactly these rows behind those of the last call. */
   collect(rows: readonly Row[]): TableWrite
-  /** The last write is not used: the next one contains its changes, as far as they are not taken back. */
+  /** Discards the last write. The next write contains its changes that are not undone. */
   giveBack(): void
   /** Whether readers wait for one of the rows. */
   isAwaited(rows: readonly Row[]): boolean

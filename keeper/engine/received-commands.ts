@@ -1,4 +1,4 @@
-/** Resolves barriers once all commands that were received before have their replies. The cost does not depend on their number. */
+/** Resolves barriers once all earlier commands have replies, at a cost independent of their number. */
 
 interface Generation {
   open: number
@@ -22,7 +22,7 @@ export class ReceivedCommands {
     })
   }
 
-  /** Resolves once every command that was added before is replied. */
+  /** Resolves once every command added so far has its reply. */
   replied(): Promise<unknown> {
     const generation = this.#generation
     if (generation.open > 0) {

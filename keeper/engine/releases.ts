@@ -1,6 +1,6 @@
 /**
- * When the engine may drop what has ended. Samples of the journals' heads show which rows are older than every block that can still be rolled back; they are lost with the
- * process, which only delays the next releases.
+ * Decides when the engine may drop ended entries: samples of the journals' heads show which rows no rollback can reach.
+ * A restart loses the samples and only delays releases.
  */
 import { CHAIN as CHAIN_SHARD } from '../../domain/exchange/apply.ts'
 import type { ReleaseEnded } from '../../domain/exchange/decide/chain/release.ts'
@@ -23,7 +23,7 @@ export interface ReleasePolicy {
   readonly keepMs: number
 }
 
-/** While the chain stands still, the oldest samples wait, and no further ones are taken. */
+/** While the chain stands still, the oldest samples wait, and no further samples are taken. */
 const MOST_SAMPLES = 100
 
 export const RELEASE_POLICY: ReleasePolicy = { sampleMs: 10_000, keepMs: 60_000 }

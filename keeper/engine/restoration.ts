@@ -1,6 +1,6 @@
 /**
- * The first start on a database that was restored from a backup. The chain may have settled what the journal lacks: markets become cancel-only, and nothing is
- * decided but the chain's blocks until the indexer has reached its head.
+ * First start on a restored database. The chain may have settled more than the journal contains: markets become
+ * cancel-only, and only blocks are decided until the chain's head is reached.
  */
 import type { MarketId } from '../../domain/units.ts'
 import type { CommandKind, ExchangeCommand } from './commands.ts'

@@ -1,6 +1,6 @@
 /**
- * The shapes of commands that apis, publishers and operators send. A command that has not its shape is refused before it is decided: an api that
- * is wrong or captured cannot make the code of a decision fail, which would restrict a market to cancels.
+ * Shapes of commands from APIs, publishers and operators. A malformed command is rejected before its decision: a faulty
+ * API must not make one fail, which restricts a market to cancels.
  */
 import Type, { type TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'

@@ -127,7 +127,7 @@ export function createTables(
           const isWritten = await (isRefused
             ? writeAround(client, step, content, refused, leftOut)
             : writeTables(client, step, content))
-          // If an earlier attempt has written them, this one finds other groups in the tables.
+          // If an earlier attempt has written the groups, this attempt finds other groups in the tables.
           if (isWritten || isTried) notify(notices)
           return isWritten
         } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * The engine's own commands at their times: each market's turn and its funding, dead-man switches that are due, and the release of what has
- * ended. They are submitted like those of clients, so that every class has its share of the thread.
+ * The engine's own commands: market turns, funding, due dead-man switches, and releases of ended entries. They are
+ * submitted like client commands, so that each class has its share.
  */
 import { NO_MEMORY, type TurnMemory } from '../../domain/exchange/decide/turn/memory.ts'
 import { firstStep } from '../../domain/exchange/decide/turn/turn.ts'
@@ -135,7 +135,7 @@ export class Turns {
     market.isTurning = false
   }
 
-  /** The memory for the next turn: without an answer the one before. */
+  /** Memory for the next turn; without an answer, the memory of the previous turn. */
   async #turn(marketId: MarketId, memory: TurnMemory): Promise<TurnMemory> {
     const answer = await this.#ask<'turn'>({ kind: 'turn', turn: firstStep(marketId, memory) })
     if (answer === null) return memory
@@ -211,8 +211,8 @@ export class Turns {
 }
 
 /**
- * Markets whose turns begin at the same instant: their batches share a group of the journal, a write of the tables, a chunk of the projection and often
- * a block. The last of them is decided a few milliseconds after the first.
+ * Markets whose turns start together, so that their batches share a journal group, a table write, a projection chunk
+ * and often a block. The last is decided a few ms later.
  */
 const PHASE_MARKETS = 4
 

@@ -1,4 +1,4 @@
-/** What the faucet reads and writes. */
+/** Ports of the faucet. */
 import type { Fence } from '../../db/fence.ts'
 import type { Address, Millis } from '../../domain/units.ts'
 import type { SignedTransaction } from '../ports.ts'

@@ -1,14 +1,14 @@
-/** What the figures of a market are read from, and where they go. */
+/** Ports of a market's figures: their stored sources and their metrics. */
 import type { FundingRate } from '../../domain/prices/funding.ts'
 import type { MarketId, Millis, Price, Quote, Steps } from '../../domain/units.ts'
 
 export interface StoredFigures {
   readonly now: Millis
-  /** Of the latest report; null before the first. */
+  /** Price of the latest report; null before the first. */
   readonly oracle: Price | null
   readonly liquidations: {
     readonly running: number
-    /** Of these, those whose last single action was dropped or had no effect. */
+    /** Running liquidations whose last single action was dropped or had no effect. */
     readonly failing: number
     readonly oldestAt: Millis | null
   }

@@ -1,6 +1,6 @@
 /**
- * Sends heartbeats, so that no account can freeze a market: to markets without a recent action, and at once to a market whose freeze was
- * requested. Heartbeats have no action id and a relayer lane of their own: they never wait behind an action that is stuck.
+ * Sends heartbeats to markets without a recent action, and at once after a freeze request, so that no account can
+ * freeze a market. Their own lane keeps them from waiting behind stuck actions.
  */
 
 import type { Fence } from '../../db/fence.ts'
@@ -87,7 +87,7 @@ export function createHeartbeats(ports: HeartbeatPorts, lane: RelayerLane): Hear
     delivery.start(asSigned(lane, transaction))
   }
 
-  /** A market that cannot be read does not keep the others from their heartbeats. */
+  /** A market that cannot be read does not delay the heartbeats of other markets. */
   async function visit(markets: readonly MarketSpec[], fence: Fence): Promise<void> {
     let failure: unknown = null
     for (const spec of markets) {

@@ -1,6 +1,6 @@
 /**
- * Sends the engine the newest verified reports of all markets, as readers see them: also those that another program publishes, and halts of feeds. The engine forgets them
- * with its process, so they are repeated.
+ * Sends the engine the newest verified reports of all markets, as readers see them, and halts of feeds. It repeats
+ * them, because a new engine process has none.
  */
 
 import { sql } from 'kysely'

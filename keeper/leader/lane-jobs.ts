@@ -1,6 +1,6 @@
 /**
- * Jobs of relayer lanes: while a lane is busy, its job is active in the process that owns the lane's lease. The lease decides which process
- * runs a lane, so a lost, doubled, stalled or reordered job changes nothing.
+ * Jobs of relayer lanes: active while the process that holds the lane's lease works on it. Only the lease decides who
+ * runs a lane, so lost, repeated or stalled jobs change nothing.
  */
 import { type Clock, elapsed } from '../../service/clock.ts'
 import type { JobEnd, LaneQueue } from '../ports.ts'

@@ -60,7 +60,7 @@ const createDelivery = (ports: LaneJobPorts, lane: RelayerLane, onChange: () => 
   return new Delivery({ ...ports, onChange, onEnded }, lane)
 }
 
-/** Notes what a pass has left. Returns the pause before the next one. */
+/** Records the rest of a pass. Returns the pause before the next pass. */
 const pauseAfter = (
   { laneWatch, laneJobs }: LanePorts,
   { name }: RelayerLane,

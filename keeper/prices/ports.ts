@@ -1,4 +1,4 @@
-/** What the price publisher reads, asks and writes. */
+/** Ports of the price publisher. */
 import type { Fence } from '../../db/fence.ts'
 import type { FeedAbsence, FeedKey, FeedReport } from '../../db/oracle-reports.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'

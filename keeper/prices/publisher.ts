@@ -66,13 +66,13 @@ const LOOK_MS = 300
 /** A second of polling and a second of rounding: no later round has an earlier time. */
 const ROUND_DELAY_MS = 2_000
 /**
- * Bounds of the reports of one tick. After a tick without any quorum the next one has half as many: otherwise signers that are too slow for
- * the deadline would be too slow for ever, because after a failure all feeds are due at once.
+ * Bounds of the reports of one tick. A tick without any quorum halves the next one: after a failure all feeds are due
+ * at once, which slow signers could never answer within the deadline.
  */
 const MOST_REPORTS = 128
 const LEAST_REPORTS = 8
 
-/** What the publisher remembers of a feed under its lease. */
+/** The publisher's memory of a feed under its lease. */
 interface FeedMemory {
   last: Reading | null
   /** Null while the feed is live. */
@@ -185,7 +185,7 @@ export function createPublisher(ports: PublisherPorts): Publisher {
 
   const reportedAt = (setup: FeedSetup): number => memoryOf(setup).last?.observedAt ?? 0
 
-  /** Those whose latest report is oldest; the others are due again at the next tick. */
+  /** Feeds with the oldest reports; all other feeds are due again at the next tick. */
   const nextOf = (due: readonly Due[]): readonly Due[] =>
     due.length <= capacity
       ? due
@@ -324,8 +324,8 @@ function ofRound(result: Aggregate): Aggregate {
 }
 
 /**
- * The time that a report states. No moment has two rounds at the oracle, and a round that comes after the last poll has the time of
- * its block in whole seconds: a report of the current moment could turn out to belong to it and be rejected.
+ * Time stated in a report. A round after the last poll has its block's time in whole seconds, and a moment has only one
+ * round: a report of the present moment could be rejected.
  */
 const statedTime = ({ isRound }: FeedSetup, now: Millis): Millis =>
   isRound ? ((now - ROUND_DELAY_MS) as Millis) : now

@@ -11,7 +11,7 @@ import type { SignerSet } from './signer-sets.ts'
 
 export interface QuorumPorts {
   readonly signers: readonly ReportSigner[]
-  /** What the oracle accepts for a report of the feed observed at that time; null while it is not known. */
+  /** Signers and threshold that the oracle accepts for a feed's report observed at that time; null while unknown. */
   readonly setOf: (feedId: FeedId, observedAt: Millis) => SignerSet | null
   readonly digestOf: ReportHasher
   readonly recover: Recover

@@ -7,16 +7,16 @@ interface Known {
   readonly session: SessionState
   readonly from: Millis
   readonly until: Millis
-  /** By whether the feed has reported. */
+  /** Reading windows by whether the feed has reported. */
   readonly windows: Map<boolean, ReadingWindow | null>
 }
 
-/** A calendar without a known change is asked again after this time. */
+/** Interval after which a calendar without a known next change is computed again. */
 const DAY_MS = 86_400_000
 
 export interface Sessions {
   at(calendar: TradingCalendar, now: Millis): SessionState
-  /** Which readings count for the index; null: none, and the feed repeats its last report. */
+  /** Reading window of the index; null if no reading counts, and the feed repeats its last report. */
   windowAt(calendar: TradingCalendar | null, now: Millis, hasReported: boolean): ReadingWindow | null
 }
 

@@ -1,6 +1,6 @@
 /**
- * The signers that the oracle's contract accepts, feed by feed, so that no report is published that a batch could not settle with: neither with
- * another configuration here than there, nor while the signers of a feed change.
+ * Signers that the oracle's contract accepts, by feed. Only reports that a batch can settle with are published, also
+ * while a feed's signers change or the configuration is wrong.
  */
 import type { FeedId } from '../../domain/prices/report-hash.ts'
 import type { Address, Millis } from '../../domain/units.ts'
@@ -55,7 +55,10 @@ export function createSignerSets({ read, clock, logger }: SignerSetPorts): Signe
     return until - clock.now() < span / 2 || until <= clock.now()
   }
 
-  /** What holds now holds until a later time if it is the same there: the oracle has at most one change ahead. */
+  /**
+   * The oracle has at most one announced change, so signers that are equal now and later are valid for the whole time
+   * between.
+   */
   async function readOne(feedId: FeedId): Promise<void> {
     const now = clock.now()
     const set = await read(feedId, now)

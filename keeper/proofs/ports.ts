@@ -1,4 +1,4 @@
-/** What the retention of proofs writes. */
+/** Ports of the retention of proofs. */
 import type { Fence } from '../../db/fence.ts'
 import type { Millis } from '../../domain/units.ts'
 

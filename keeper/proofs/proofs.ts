@@ -15,7 +15,7 @@ export interface ProofPorts {
   readonly clock: Clock
 }
 
-/** One turn. Returns the time until the next one, in ms. */
+/** One turn. Returns the milliseconds until the next turn. */
 export async function deleteOldInputs(
   { store, clock }: ProofPorts,
   days: number,

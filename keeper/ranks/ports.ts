@@ -1,4 +1,4 @@
-/** What the ranking of a market reads and writes. */
+/** Ports of a market's ranking. */
 import type { Fence } from '../../db/fence.ts'
 import type { MarketTerms } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'

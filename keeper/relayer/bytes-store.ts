@@ -1,6 +1,6 @@
 /**
- * Bytes of transactions with the engine as the owner of nonces. A worker stores them before the engine accepts their hash, and sends none before: after a crash in
- * between, the engine states which of the stored ones it has accepted.
+ * Stores transaction bytes before the engine accepts their hash, and sends none earlier. After a crash in between, the
+ * engine states which of the stored transactions it has accepted.
  */
 import type { Db } from '../../db/client.ts'
 import { checkFence, type Fence } from '../../db/fence.ts'
@@ -36,7 +36,7 @@ export const storeBytes = (
   )
 
 export interface Attempt {
-  /** The action that the transaction is the first one of; null: another transaction. */
+  /** The action whose first transaction this is; null for other transactions. */
   readonly action: { readonly marketId: MarketId; readonly queueNo: number } | null
   /** 1 for the first transaction with its nonce. */
   readonly attempt: number
@@ -83,7 +83,7 @@ export async function acceptBytes(
   return toTransaction(row)
 }
 
-/** The transactions, of any keys, that the engine has accepted. The others may be of a worker that ended, or came second. */
+/** The transactions, of any keys, that the engine has accepted. Other stored transactions may be of a worker that ended, or came second. */
 export async function withoutRefused<Transaction extends StoredTransaction>(
   { db, engine }: EngineParts,
   transactions: readonly Transaction[],

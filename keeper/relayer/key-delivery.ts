@@ -1,7 +1,6 @@
 /**
- * Sends the signed transactions of one relayer key until the nonce of each is used. A stuck or dead transaction is replaced at a higher fee.
- * Every hash of a nonce is stored, because any of them can be mined. Without the private key, stored bytes are sent again and nothing is
- * replaced.
+ * Sends the signed transactions of one relayer key until each nonce is used. It replaces stuck transactions at a higher
+ * fee; without the private key it only sends stored bytes again.
  */
 
 import type { Fence } from '../../db/fence.ts'
@@ -115,13 +114,13 @@ export class KeyDelivery {
   }
 
   /**
-   * Fetches the receipt of a transaction that has one stored, and stores it if it differs: a preconfirmed receipt has no block, and a fork
-   * can change block and result. Without a receipt the transaction has left the chain and is open again. Null unless it is in a block with
-   * the stored result.
+   * Fetches the receipt again and stores a changed one: a preconfirmed receipt has no block, and a fork changes
+   * results. Null unless a block has the transaction with the stored result.
    */
   async refresh({ nonce, hash, status, block }: StoredTransaction): Promise<Receipt | null> {
     const { relayers, chain } = this.#ports
     const receipt = await chain.receipt(hash)
+    // The transaction has left the chain and is open again.
     if (receipt === null) await relayers.reopen(this.#lane, [nonce])
     if (receipt === null || receipt.block === null) return null
     const isSame = receipt.succeeded === (status === 'MINED')
@@ -162,8 +161,8 @@ export class KeyDelivery {
   }
 
   /**
-   * True if a transaction that is not stored has used the nonce, in a block with enough confirmations. The receipts are fetched after the
-   * count, so that an own transaction that was mined in between is found.
+   * True if a transaction that is not stored has used the nonce, in a confirmed block. Receipts are fetched after the
+   * count, so that own transactions mined in between are found.
    */
   async #isForeign(nonce: number, own: readonly StoredTransaction[]): Promise<boolean> {
     if (own.every(({ error }) => error === null)) return false

@@ -25,7 +25,7 @@ export interface Keyring {
   lanes(): readonly string[]
   /** Adds the lane to `lanes`. Throws if it has no key. */
   require(lane: string): void
-  /** The chosen key if the keeper has it, else the first one. Throws if the lane has no key. */
+  /** The chosen key if the keeper has it, otherwise the first key. Throws if the lane has no key. */
   present(lane: string): Promise<Relayer>
   /** The signer of another key of the lane; null if the keeper does not have it. */
   formerSigner(lane: string, relayer: Address): Signer | null

@@ -6,7 +6,7 @@ import type { Clock } from '../../service/clock.ts'
 export type LaneProgress = 'idle' | 'waiting'
 
 interface LaneState {
-  /** The lease under which the lane runs; another one starts from zero. */
+  /** Lease under which the lane runs; a different lease starts from zero. */
   readonly token: number
   /** Since when it has waited without a receipt; null while it is idle. */
   waitingSince: number | null

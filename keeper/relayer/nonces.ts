@@ -1,7 +1,6 @@
 /**
- * Keeps a lane's stored nonces equal to the chain's. A fork can take nonces back, and other transactions of the key can use nonces. A nonce
- * below the chain's next one is used; every nonce from there to the stored next one must have a transaction that may still be sent, or be
- * reserved for one.
+ * Keeps a lane's stored nonces equal to the chain's, despite forks and other transactions of the key. Every nonce from
+ * the chain's next to the stored next has or reserves a transaction.
  */
 
 import type { Fence } from '../../db/fence.ts'

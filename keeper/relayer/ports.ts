@@ -46,7 +46,7 @@ export interface RelayerStore {
   open(lane: RelayerLane): Promise<readonly StoredTransaction[]>
   /** Everything signed with nonces >= `from` and < `to`, in any status, by nonce and time of signing. */
   assigned(lane: RelayerLane, from: number, to: number): Promise<readonly AssignedTransaction[]>
-  /** Those of these nonces that are reserved for queued actions, which will be signed with them. */
+  /** Nonces in the range that are reserved for queued actions, which will be signed with them. */
   reserved(lane: RelayerLane, from: number, to: number): Promise<ReadonlySet<number>>
   /** Stores a transaction with an assigned nonce, which may have others already. */
   addSigned(

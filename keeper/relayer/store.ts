@@ -186,7 +186,7 @@ export function createRelayerStore(parts: EngineParts): RelayerStore {
 
     async addSigned(fence, lane, transaction) {
       const known = await acceptedWith(lane, transaction.nonce)
-      // At the highest fee a replacement has the bytes, and so the hash, of the one before.
+      // At the highest fee a replacement has the same bytes, and so the same hash, as its predecessor.
       if (known.includes(transaction.hash)) return
       const attempt = known.length + 1
       await storeBytes(parts, lane, fence, [transaction])

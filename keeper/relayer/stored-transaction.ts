@@ -42,7 +42,7 @@ export const asSigned = (
   broadcastAt: null,
 })
 
-/** Sent with one nonce of one key, or waiting for it. */
+/** A nonce of one key, used by a transaction or reserved for one. */
 interface Numbered {
   readonly relayer: string | null
   readonly nonce: number | null
@@ -52,14 +52,17 @@ interface Numbered {
 export const isSameNonce = (one: Numbered, other: Numbered): boolean =>
   one.nonce === other.nonce && one.relayer === other.relayer
 
-/** After this time a transaction that may be repeated is no longer sent for a key that the keeper does not have. */
+/** Time after which a repeatable transaction of a missing key is no longer sent. */
 const FORGET_AFTER_MS = 60_000
-/** Purposes whose transaction is never given up while it may be mined: a second one would have an effect of its own, or end its request. */
+/**
+ * Purposes whose transactions are followed while they may be mined, because a second transaction would have an effect
+ * of its own or end its request.
+ */
 const FOLLOWED: readonly string[] = [...ACTION_KINDS, 'adjustment', 'faucet']
 
 /**
- * True if transactions of a key that the keeper does not have need not be followed: they can only revert, use up a nonce, or were repeated
- * without harm (heartbeats, claims, relays), which the contracts execute once. `hashes`: of one nonce, the oldest first.
+ * True if a transaction of a missing key need not be followed: it can only revert, use a nonce, or was repeated safely
+ * (heartbeats, claims, relays). `hashes` of one nonce, oldest first.
  */
 export function isForgettable(hashes: readonly StoredTransaction[], isDead: boolean, clock: Clock): boolean {
   const newest = hashes.at(-1) as StoredTransaction

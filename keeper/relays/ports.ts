@@ -1,4 +1,4 @@
-/** What the relay of owners' requests reads and writes. */
+/** Ports of the relay, which sends owners' signed requests. */
 import type { Fence } from '../../db/fence.ts'
 import type { RelayOperation } from '../../db/relay-operations.ts'
 import type { RelayEnd } from '../../domain/relays/stored-relay.ts'
@@ -31,9 +31,9 @@ export interface RelayStore {
     signed: SignedRelay,
   ): Promise<StoredTransaction | null>
   unexecuted(lane: RelayerLane, limit: number): Promise<readonly UnexecutedRelay[]>
-  /** Ends the operation if its state is still the given one. */
+  /** Ends the operation unless its state has changed. */
   fail(operation: RelayOperation, fence: Fence, end: RelayEnd): Promise<void>
-  /** Marks the operation as QUEUED if its state is still the given one. */
+  /** Returns the operation to QUEUED unless its state has changed. */
   requeue(operation: RelayOperation, fence: Fence): Promise<void>
   /** Open operations whose deadline is before the time of the newest recorded block with `confirmations` blocks on top. */
   expired(confirmations: number, limit: number): Promise<readonly RelayOperation[]>

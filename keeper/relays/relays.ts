@@ -24,9 +24,9 @@ export interface RelayPorts {
   readonly forwarder: Address
 }
 
-/** Most operations that one pass signs. */
+/** Maximum operations that a pass signs. */
 const SIGNED_PER_PASS = 20
-/** Most operations that one pass considers or ends. */
+/** Maximum operations that a pass considers or ends. */
 const PER_PASS = 100
 const MOST_IN_FLIGHT = 64
 /** Until an operation whose turn has not come on the chain is simulated again. */
@@ -35,7 +35,7 @@ const RETRY_MS = 1_000
 /** Above what a transaction costs before its call. */
 const INTRINSIC_GAS = 100_000
 
-/** The request's nonce is not the chain's next one, or the time is not what the node has: later passes decide. */
+/** The request's nonce is not the chain's next nonce, or the node's time is too early: later passes decide. */
 const NOT_ITS_TURN = /^ERC2771Forwarder(InvalidSigner|ExpiredRequest)\(/
 
 export type RelayPass = (fence: Fence) => Promise<'idle' | 'waiting'>
@@ -60,7 +60,7 @@ export function createRelays(ports: RelayPorts, lane: RelayerLane): RelayPass {
     return ready.length > 0
   }
 
-  /** A failure of one operation does not hold up the others. */
+  /** A failed operation does not hold up other operations. */
   async function attempt(operation: RelayOperation, work: () => Promise<void>): Promise<void> {
     try {
       await work()

@@ -7,7 +7,7 @@ import { type EngineParts, storeBytes, WORKER_BUDGET_MS } from '../relayer/bytes
 import { asSigned } from '../relayer/stored-transaction.ts'
 import type { RelayOperation, RelayStore, UnexecutedRelay } from './ports.ts'
 
-/** Of a transaction that executes an owner's request. */
+/** Purpose of a transaction that executes an owner's request. */
 export const RELAY_PURPOSE = 'relay'
 
 /** Both statuses, as constants: the partial index of open operations serves them. */

@@ -1,6 +1,6 @@
 /**
- * Ends the first action of a market that will not be mined as it was signed. A part takes its batch and everything behind it along. A single
- * action is dropped, and those behind it are signed again: the market goes on.
+ * Ends the first action of a market that will not be mined as signed. A part ends its batch and all later actions; a
+ * single action is dropped, and later actions are signed again.
  */
 
 import type { Fence } from '../../db/fence.ts'
@@ -32,7 +32,9 @@ interface Reverted extends SignedTransaction {
 type FailureCause = { readonly reverted: Reverted } | { readonly reverted: null; readonly error: string }
 
 const OUT_OF_ORDER = 'ActionOutOfOrder'
-/** A fork has taken back the last action of a former key, and the first one of the present key was mined before it came back. */
+/**
+ * A fork has rolled back the former key's last action, and the present key's first action was mined before it returned.
+ */
 const OVERTAKEN: FailureResponse = { does: 'retry', isExpected: true }
 
 /** True if the action before it was signed with another key: the chain did not order both. */

@@ -1,4 +1,4 @@
-/** What the settlement of a market reads and writes. */
+/** Ports of a market's settlement. */
 import type { Fence } from '../../db/fence.ts'
 import type { ActionKind } from '../../domain/actions/action.ts'
 import type { SignableAction } from '../../domain/actions/action-rules.ts'
@@ -44,8 +44,8 @@ export interface RelayerLaneView {
 export interface SettlementStore {
   view(marketId: MarketId, lane: RelayerLane): Promise<RelayerLaneView>
   /**
-   * The next queued action with an action id and a nonce, which it keeps until it is signed: after a crash it is signed with the same ones.
-   * Null if none is queued, or if it is as of a later time than `latestAsOf`.
+   * Assigns action id and nonce to the next queued action, which keeps them after a crash. Null if none is queued, or
+   * if its as-of time is later than `latestAsOf`.
    */
   reserveNext(
     marketId: MarketId,

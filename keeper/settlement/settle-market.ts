@@ -60,8 +60,8 @@ export function actionStateOf(
 }
 
 /**
- * Makes the lane equal to the chain: its nonces, and the market's last action id, which an action of another operator or a fork changes.
- * The id is read first: if a fork took actions back before that, the nonces show it, and the transactions to send again keep the stored id.
+ * Makes the lane equal to the chain: its nonces and the market's last action id, which forks and actions of other
+ * operators change. The id is read first, so that a fork before that shows in the nonces.
  */
 export async function recoverLane(
   { chain, delivery, store, logger }: Pick<SettlePorts, 'chain' | 'delivery' | 'store' | 'logger'>,
@@ -112,8 +112,8 @@ export async function settleMarket(
 }
 
 /**
- * True while an action that a former key has signed waits for the chain or for the indexer. The chain orders transactions of one key only: one
- * of the present key could be mined first, and the contract refuses action ids out of order.
+ * True while an action signed by a former key waits for the chain or the indexer. The chain orders only transactions of
+ * one key, and the contract refuses action ids out of order.
  */
 const isHandingOver = (
   actions: readonly PendingAction[],

@@ -112,7 +112,10 @@ export function createSettlementStore(parts: EngineParts): SettlementStore {
   }
 }
 
-/** Notes with the first pending action's reverted transaction why it was refused. Returns nothing if another action is the first one by now. */
+/**
+ * Records with the first pending action why its transaction reverted. Returns nothing if another action is first
+ * meanwhile.
+ */
 async function noteRevert(
   { db }: Pick<EngineParts, 'db'>,
   marketId: number,

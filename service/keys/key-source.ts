@@ -12,8 +12,8 @@ export interface KeySource {
   /** Resolves when the key can sign; rejects with a KeySourceError that says why it cannot. */
   ready(): Promise<void>
   /**
-   * Signs keccak256(preimage). The 65 bytes are r, s (low) and v (27 or 28), and recover to `address`; rejects with a KeySourceError
-   * otherwise. A preimage is the unsigned transaction, or 0x1901, domain and struct hash of EIP-712: a remote signer hashes what it signs.
+   * Signs keccak256(preimage) as r, s (low), v (27 or 28), or rejects with a KeySourceError. Preimage: unsigned
+   * transaction, or 0x1901, EIP-712 domain and struct hash.
    */
   sign(preimage: Uint8Array): Promise<Uint8Array>
 }

@@ -3,10 +3,11 @@ import { scrypt as nativeScrypt } from 'node:crypto'
 import type { Address } from '../../domain/units.ts'
 import { addressOfBytes, bytesOfKey, type KeySource, KeySourceError, signWith } from './key-source.ts'
 
-/** Loaded with the first keystore: a process whose keys are elsewhere does without it. */
+/** Loaded with the first keystore, so that processes with other key sources do not load the library. */
 async function loadLibrary(): Promise<Pick<typeof import('ethers'), 'decryptKeystoreJson'>> {
   const { decryptKeystoreJson, scrypt } = await import('ethers')
-  // The library's own scrypt is JavaScript and takes a second of the event loop per keystore; Node.js has it in its thread pool.
+  // The library's JavaScript scrypt blocks the event loop for a second per keystore. Node.js runs scrypt in its thread
+  // pool.
   scrypt.register(
     (password, salt, N, r, p, length) =>
       new Promise((resolve, reject) => {
@@ -27,15 +28,15 @@ export function keystoreAddress(value: unknown): Address | null {
 }
 
 export interface KeystoreOptions {
-  /** The keystore's JSON, of which `keystoreAddress` is not null. */
+  /** Keystore JSON for which `keystoreAddress` is not null. */
   readonly json: string
   readonly address: Address
   readonly place: string
-  /** Throws if it cannot be read. */
+  /** Reads the passphrase. Throws if it cannot be read. */
   readonly passphrase: () => string
 }
 
-/** A failed decryption is repeated by the next call, so that a corrected passphrase needs no restart. */
+/** The next call repeats a failed decryption, so that a corrected passphrase needs no restart. */
 export function keystoreKey({ json, address, place, passphrase }: KeystoreOptions): KeySource {
   let decrypted: Promise<Uint8Array> | null = null
 

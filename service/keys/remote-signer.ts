@@ -1,6 +1,6 @@
 /**
- * Keys in a remote signer with the eth1 interface of web3signer. An answer is accepted only if its signature recovers to the key's address,
- * so a signer that fails or lies can delay a transaction or a report and cannot change one.
+ * Keys in a remote signer with web3signer's eth1 interface. A signature must recover to the key's address, so a faulty
+ * signer can delay a transaction or report but not change it.
  */
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'

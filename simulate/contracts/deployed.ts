@@ -15,17 +15,19 @@ import type { IsolatedTrader } from '../../typechain-types/IsolatedTrader.ts'
 import type { MarginBank } from '../../typechain-types/MarginBank.ts'
 import { BACKSTOP } from '../chain.ts'
 
-/** The widest limits that the contracts allow: the paths of a crash are steep, and the keeper would wait for the price. */
+/**
+ * The widest limits that the contracts allow. With narrower limits the keeper would have to wait during a steep crash.
+ */
 const REPORTS = { maxAge: 60_000, moveBase: ONE as Rate, moveSlope: ONE as Rate, moveWindow: 1_000 }
 const YEAR = 365 * 86_400_000
-/** Bit of the permission to sign orders. */
+/** Permission bit for signing orders. */
 const ORDERS = 1
 
 export const keccak = (message: Uint8Array): Uint8Array => getBytes(keccak256(message))
 export const lower = (address: string): Address => address.toLowerCase() as Address
 
 export interface DeployedMarket {
-  /** With the address of its contract. */
+  /** Specification with the address of the deployed contract. */
   readonly spec: MarketSpec
   readonly trader: IsolatedTrader
 }
@@ -35,14 +37,14 @@ export interface DeployedExchange {
   readonly bank: MarginBank
   readonly admin: Signer
   addressOf(account: UserId): Address
-  /** Signs orders of the account; for the backstop, its session key. */
+  /** Wallet that signs the account's orders; for the backstop, its session key. */
   signerOf(account: UserId): Wallet
   report(market: MarketId, price: Price, observedAt: Millis): OracleReport
-  /** Seconds of the latest block. */
+  /** Time of the latest block in seconds. */
   latest(): Promise<number>
-  /** The next block has this time. */
+  /** Sets the time of the next block. */
   setTime(seconds: number): Promise<void>
-  /** Ends the chain. */
+  /** Stops the chain. */
   close(): Promise<void>
 }
 
@@ -88,7 +90,9 @@ export async function deployExchange({ specs, deposits, cap }: Accounts): Promis
   }
 }
 
-/** In the order of the accounts' numbers, above the backstop: counterparties of equal scores rank by address. */
+/**
+ * Wallets with ascending addresses above the backstop's, in the order of account numbers: equal scores rank by address.
+ */
 function walletsAbove(backstop: Address, count: number): Map<UserId, Wallet> {
   const wallets: Wallet[] = []
   for (let at = 0; wallets.length < count; at++) {

@@ -35,7 +35,7 @@ class Repetition {
   /** Slots of partly filled orders, and the number of slots in use, by market and account. */
   readonly #slots = new Map<string, Map<Seq, number>>()
   readonly #actionIds: number[]
-  /** Of the chain's clock, ahead of the run's. */
+  /** Time by which the chain's clock is ahead of the run's clock. */
   #offset = 0 as Millis
 
   constructor(exchange: DeployedExchange, recorder: Recorder, tally: Tally) {

@@ -1,7 +1,6 @@
 /**
- * A simulated database with a synchronous replica: a write is visible at once and acknowledged when it is durable; a
- * failover loses what is not. Requests and answers are delayed and lost; a request without an answer may be executed
- * later, even after others of its sender.
+ * Simulated database with a synchronous replica. Writes are visible at once, durable later, and lost in a failover
+ * before that. Requests and answers are delayed, lost and reordered.
  */
 import type { Group, Journal, Lease, LeaseReading, TableStep, Tables } from '../../keeper/engine/ports.ts'
 import type { Random } from '../random.ts'
@@ -256,7 +255,7 @@ export class SimulatedDatabase<Row> {
     this.#scheduler.after(this.#random() * 2 * this.faults.replicationMs, () => this.#replicate(at))
   }
 
-  /** Replication keeps the order of writes: all up to this one are durable. */
+  /** Replication keeps the order of writes: all writes up to `at` are durable. */
   #replicate(at: number): void {
     while (this.#durable < at && this.#states.length > 1) {
       this.#states.shift()

@@ -1,9 +1,6 @@
-/**
- * Runs the engine's shell under faults, one run per seed, and checks every law (`keeper/engine/README.md`).
- *
- *   npm run simulate:exchange -- --seed 1 --seeds 100 --events 10000
- *   npm run simulate:exchange -- --faults
- */
+/** Runs the engine's shell under faults, one run per seed, and checks every law (`keeper/engine/README.md`). */
+// npm run simulate:exchange -- --seed 1 --seeds 100 --events 10000
+// npm run simulate:exchange -- --faults
 import { resolve } from 'node:path'
 import { argumentsOf, oneOf, toggle, wholeNumber, withDefault } from '../../service/command-line.ts'
 import { loadEngine, loadScenario, SCENARIOS, type ScenarioName } from './engine-code.ts'

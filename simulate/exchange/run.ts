@@ -1,4 +1,4 @@
-/** One run of the engine under faults, driven by its seed: members, a database and traders on virtual time. */
+/** Runs the engine under faults, driven by a seed: members, a database and traders on virtual time. */
 
 import type { CommandClass } from '../../keeper/engine/fair-queue.ts'
 import type { FollowerFault } from '../../keeper/engine/follower.ts'
@@ -34,9 +34,9 @@ const OPTIONS = {
   followMs: 20,
 }
 const DEADLINE_MS = 300
-/** Between the end of a member and its next start. */
+/** Time from the end of a member to its restart. */
 const RESTART_MS = 40
-/** After the faults have ended: a takeover, and the repetitions of all open commands. */
+/** Time after the last fault, enough for a takeover and repetitions of all open commands. */
 const QUIET_MS = 4000
 
 interface Process<Command, Answer> {
@@ -44,7 +44,7 @@ interface Process<Command, Answer> {
   readonly member: Member<Command, Answer>
 }
 
-/** A member may end so by the injected faults alone. */
+/** Reasons with which a member may end because of injected faults alone. */
 const EXPECTED: ReadonlySet<unknown> = new Set([
   'ownership lost',
   'history lost',
@@ -63,14 +63,14 @@ class Cluster<Command, Row, Answer> {
   readonly database: SimulatedDatabase<Row>
   readonly clients: Clients<Command, Answer>
   readonly faults: string[] = []
-  /** Commands in the order of their arrival at an owner. */
+  /** Commands in order of arrival at an owner. */
   readonly arrivals: Command[] = []
-  /** Commands that an owner was given and has not answered. */
+  /** Commands that an owner has received and not answered. */
   readonly unanswered = new Map<Command, Host>()
   takeovers = 0
   /** Commands whose senders read the tables afterwards. */
   readonly #readBack = new Map<Command, boolean>()
-  /** Hosts that were killed: what they had received is lost with them. */
+  /** Killed hosts. Commands that they had received are lost. */
   readonly #killed = new Set<Host>()
   #processes: (Process<Command, Answer> | null)[] = [null, null, null]
   #owner: { readonly slot: number; readonly process: Process<Command, Answer> } | null = null
@@ -146,7 +146,7 @@ class Cluster<Command, Row, Answer> {
     })
   }
 
-  /** Sends to the member that was the owner last, or to one that may still take itself for it. */
+  /** Sends to the last owner, or to a member that may still consider itself the owner. */
   #submit(command: Command, of: CommandClass): Promise<Reply<Answer>> | null {
     const isAtAny = this.random.chance(0.25)
     const process = isAtAny ? this.random.pick(this.#processes) : (this.#owner?.process ?? null)
@@ -174,7 +174,7 @@ class Cluster<Command, Row, Answer> {
     })
   }
 
-  /** The tables contain at least what was stored when the command came. */
+  /** Checks that the tables contain at least the groups stored when the command arrived. */
   #checkReadBack(command: Command, stored: number): void {
     const { written } = this.database.visible
     if (written < stored)
@@ -210,7 +210,7 @@ class Cluster<Command, Row, Answer> {
         )
       },
       () => database.failOver(),
-      // A replica that lags, requests that are lost, and a failover in the middle of both.
+      // A lagging replica, lost requests, and a failover during both.
       () => {
         lasting(
           120,

@@ -41,8 +41,8 @@ const TRIES = 20
 const PAUSE_MS = 250
 
 /**
- * Database and chain are compared at one block and in one snapshot, so trading may continue. REST reads are not part of the snapshot:
- * after a difference everything is read again, at most 20 times, so an account that trades without pause may show differences.
+ * Compares database and chain at one block and snapshot, while trading continues. REST is outside the snapshot:
+ * differences are read again, up to 20 times, and may remain for busy accounts.
  */
 export async function audit(input: AuditInput): Promise<Audit> {
   for (let attempt = 1; ; attempt++) {

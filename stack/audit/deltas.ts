@@ -9,8 +9,8 @@ interface Unexplained {
 }
 
 /**
- * Accounts whose free balance in the read model is not the sum of `available_margin_delta` over all their transactions, and over their fills
- * that are not forced: a liquidation's are among the transactions.
+ * Accounts whose free balance is not the sum of `available_margin_delta` over their transactions and unforced fills.
+ * Forced fills are among the transactions of liquidations.
  */
 export async function unexplainedBalances(db: Db | Tx): Promise<readonly Unexplained[]> {
   const { rows } = await sql<Unexplained>`

@@ -1,6 +1,6 @@
 /**
- * Copies of books, public fills and accounts that follow the live feed, and their differences from what REST returns. Each copy has a
- * connection of its own, which can be ended at any moment; it resumes by itself.
+ * Copies of books, public fills and accounts that follow the live feed, and their differences from REST. Each copy has
+ * a connection that can end at any moment and resumes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '../../client/client.ts'
@@ -30,7 +30,7 @@ const PAUSE_MS = 100
 const followedFrom = (fills: readonly { readonly created_at: string }[]): string =>
   fills.length < SNAPSHOT_FILLS ? '' : (fills.map(({ created_at }) => created_at).sort()[0] ?? '')
 
-/** Every message of a topic must continue the one before; only a snapshot may begin again. */
+/** Every message of a topic must continue the previous message, unless it is a snapshot. */
 class Continuity {
   readonly problems: string[] = []
   messages = 0
@@ -93,7 +93,7 @@ class FeedCopy {
     this.#rest.close()
   }
 
-  /** What followed no message before, and what the exchange refused. */
+  /** Sequence gaps and rejected requests. */
   get problems(): readonly string[] {
     return [...this.#continuity.problems, ...this.#refused].map((problem) => `${this.#name}: ${problem}`)
   }

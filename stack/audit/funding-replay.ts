@@ -1,4 +1,4 @@
-/** Rebuilds from the event logs of one market alone what funding paid to each account. Pure. */
+/** Recomputes funding paid to each account from one market's event logs alone. Pure. */
 
 import type { IgnoredEvent, TraderFact } from '../../domain/chain/facts.ts'
 import { applyAdjusted, type PositionAdjusted } from '../../domain/positions/adjustment-replay.ts'
@@ -12,11 +12,11 @@ import type { Address, FundingIndex } from '../../domain/units.ts'
 type Positions = ReadonlyMap<Address, Position>
 
 interface Totals {
-  /** Of the position's last change. */
+  /** Funding index at the position's last change. */
   readonly index: FundingIndex
-  /** What funding paid until then. */
+  /** Funding received up to that change. */
   readonly received: bigint
-  /** What else moved into the margin, less what moved out. */
+  /** Other amounts moved into the margin, less amounts moved out. */
   readonly deposited: bigint
 }
 
@@ -25,7 +25,7 @@ const NO_TOTALS: Totals = { index: 0n as FundingIndex, received: 0n, deposited: 
 export class FundingReplay {
   readonly #positions = new Map<Address, Position>()
   readonly #totals = new Map<Address, Totals>()
-  /** Of the market's end. */
+  /** Funding index at the market's end. */
   #lastIndex = 0n as FundingIndex
 
   get accounts(): readonly Address[] {
@@ -39,13 +39,13 @@ export class FundingReplay {
     for (const [account, position] of positions) this.#move(account, position, index)
   }
 
-  /** All that funding has paid the account up to that index. */
+  /** Funding received by the account up to `index`. */
   received(account: Address, index: FundingIndex): bigint {
     const { received, index: from } = this.#of(account)
     return received + fundingPayment(this.#position(account).size, from, index)
   }
 
-  /** All that moved into the account's margin except funding, less what moved out. */
+  /** Amounts moved into the account's margin besides funding, less amounts moved out. */
   deposited(account: Address): bigint {
     return this.#of(account).deposited
   }
@@ -58,7 +58,7 @@ export class FundingReplay {
     return this.#positions.get(account) ?? FLAT
   }
 
-  /** Its size stays, so that funding does not depend on when it happens. */
+  /** An adjustment keeps the size, so that funding does not depend on its time. */
   #adjust(event: PositionAdjusted): void {
     const { account, amount } = event
     const totals = this.#of(account)
@@ -80,13 +80,13 @@ export class FundingReplay {
 
 interface Moved {
   readonly positions: Positions
-  /** That of the market's end if it is left out. */
+  /** If left out: the index at the market's end. */
   readonly index?: FundingIndex
 }
 
 const NOTHING: Moved = { positions: new Map() }
 
-/** The positions that the event changes, and the index at which it does. */
+/** Positions that the event changes, and the funding index of the change. */
 function movedBy(fact: TraderFact | IgnoredEvent, before: Positions): Moved {
   switch (fact.kind) {
     case 'part_mined':

@@ -1,6 +1,6 @@
 /**
- * What funding has paid to each account, three ways: the recorded transactions and what has accrued since, the chain's event logs, and the
- * views of the contracts. Each must sum to zero over all accounts of a market.
+ * Funding paid per account, three ways: transactions and accrual, event logs, and contract views. Each way must sum to
+ * zero over all accounts of a market.
  */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
@@ -27,7 +27,7 @@ const FUNDING = 'funding'
 /** Blocks of one request for logs. */
 const RANGE = 5_000
 
-/** Of one market, by address. */
+/** Funding of one market on chain, by address. */
 interface ChainFunding {
   readonly logs: ReadonlyMap<Address, bigint>
   readonly views: ReadonlyMap<Address, bigint>
@@ -75,7 +75,7 @@ interface AccruedRow {
   readonly index: bigint
 }
 
-/** What has accrued in the read model since each account's last payment, by the name of its position. */
+/** Funding accrued in the read model since each account's last payment, by position name. */
 async function accruedInReadModel(
   tx: Tx,
   indexes: ReadonlyMap<number, FundingIndex>,
@@ -170,7 +170,7 @@ export async function fundingInRest(
   return { name: 'REST', values: toValues(recorded, accrued), users }
 }
 
-/** Differences between the sources, and markets in which one of them does not sum to zero. */
+/** Differences between the sources, and markets in which a source does not sum to zero. */
 export function fundingDifferences({ views, others }: FundingSnapshot, rest: Source): string[] {
   const unbalanced = [views, ...others].flatMap(({ name, values }) => {
     const sums = new Map<string, bigint>()

@@ -1,4 +1,4 @@
-/** What a source says, and the differences between sources. */
+/** Values that a source states, and differences between sources. */
 
 /** The values of one source, as text by name: `user 3 free` -> `1000`. */
 export type Values = ReadonlyMap<string, string>

@@ -182,7 +182,10 @@ interface Processes {
   ready(): Promise<void>
 }
 
-/** Engine, then indexers, then keepers and apis: each is ready only after the one before it. The second of each kind may come later. */
+/**
+ * Engine, then indexers, then keepers and APIs, because each is ready only after the previous kind. The second of each
+ * kind may start later.
+ */
 async function startProcesses(
   { dir, report, onStop }: Start,
   input: ProcessesInput,

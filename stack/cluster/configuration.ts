@@ -29,8 +29,8 @@ export const DATABASE = 'clearbatch'
 export const REDIS_NAME = 'clearbatch'
 
 /**
- * A primary that is silent for `ttl` seconds loses its lock. Patroni's rule is `ttl` ≥ `loop_wait` + 2 × `retry_timeout`. If the etcd leader is
- * lost with the primary, its successor counts the `ttl` from its own election, about 2 s later.
+ * A primary silent for `ttl` s loses its lock. Patroni requires `ttl` ≥ `loop_wait` + 2 × `retry_timeout`. If the etcd
+ * leader fails too, its successor restarts the count after 2 s.
  */
 const FAILOVER = { ttl: 10, loop_wait: 2, retry_timeout: 4 } as const
 

@@ -1,4 +1,4 @@
-/** Where everything of a cluster runs: hosts, their addresses, and the ports of their services. */
+/** Layout of a cluster: hosts, their addresses, and the ports of their services. */
 
 export const DATA_HOSTS = ['data1', 'data2', 'data3'] as const
 export const APP_HOSTS = ['app1', 'app2'] as const
@@ -7,7 +7,7 @@ export const ORACLE_HOSTS = ['oracle1', 'oracle2', 'oracle3'] as const
 export type DataHost = (typeof DATA_HOSTS)[number]
 export type AppHost = (typeof APP_HOSTS)[number]
 export type OracleHost = (typeof ORACLE_HOSTS)[number]
-/** `edge`: the proxy that clients reach, and the identity provider. `chain`: the node. */
+/** `edge`: host of the public proxy and of the identity provider. `chain`: host of the node. */
 export type HostName = DataHost | AppHost | OracleHost | 'edge' | 'chain'
 
 export const HOSTS: readonly HostName[] = [...DATA_HOSTS, ...APP_HOSTS, 'edge', ...ORACLE_HOSTS, 'chain']
@@ -36,7 +36,7 @@ export const PORTS = {
   patroni: 8008,
   redis: 6379,
   sentinel: 26379,
-  /** The proxy of an app host that leads to the primary. */
+  /** The proxy of an app host to the primary database. */
   database: 5000,
   engine: 7100,
   engineHealth: 9104,
@@ -56,9 +56,9 @@ export type Network = 'namespaces' | 'loopback'
 
 export interface Layout {
   readonly network: Network
-  /** Distinguishes the networks of two clusters on this machine: the third part of their addresses. */
+  /** Third part of the cluster's addresses, so that two clusters on this machine have separate networks. */
   readonly id: number
-  /** Where clients reach the exchange, at the host `edge`. */
+  /** Public port of the exchange, at the host `edge`. */
   readonly port: number
 }
 
@@ -67,10 +67,10 @@ const NETWORK_PREFIX: Readonly<Record<Network, string>> = { namespaces: '10.201'
 export const addressOf = ({ network, id }: Layout, host: HostName): string =>
   `${NETWORK_PREFIX[network]}.${id}.${LAST[host]}`
 
-/** This machine, as the hosts see it. */
+/** Address of this machine as seen by the hosts. */
 export const gatewayOf = ({ id }: Layout): string => `${NETWORK_PREFIX.namespaces}.${id}.1`
 
-/** From where services accept connections. A connection between two loopback addresses comes from 127.0.0.1. */
+/** Subnet from which services accept connections. A connection between two loopback addresses comes from 127.0.0.1. */
 export const subnetOf = ({ network, id }: Layout): string =>
   network === 'loopback' ? '127.0.0.0/8' : `${NETWORK_PREFIX.namespaces}.${id}.0/24`
 

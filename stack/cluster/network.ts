@@ -49,8 +49,8 @@ const ORPHAN_S = 5
 const NAMESPACE_IS_USED = ['    [ -z "$(ip netns pids "$namespace" 2>/dev/null)" ] || alive=yes']
 
 /**
- * Reads until the cluster's process has ended for any reason, and then waits until all servers have ended. A server of Postgres is
- * in a session of its own, and its Patroni may have been killed: it is ended by the id in its data directory.
+ * Waits until the cluster's process has ended, then until all servers have. Postgres has a session of its own, maybe
+ * without Patroni: it is ended by the id in its data directory.
  */
 export function janitorScript(layout: Layout, postgresDirs: readonly string[]): string {
   const isNamespaced = layout.network === 'namespaces'

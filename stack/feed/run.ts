@@ -92,7 +92,7 @@ async function limitsOf({ provider }: Admin, { trader, kind }: MarketSpec): Prom
 
 interface SourceStart {
   readonly startedAt: number
-  /** What the first recorded price is published as; null: as recorded. */
+  /** Published value of the first recorded price; null: as recorded. */
   readonly to: bigint | null
 }
 
@@ -104,7 +104,7 @@ function sourceOf(
   const scale = to === null ? {} : { scale: { from: toDecimal(first.price), to: toDecimal(to) } }
   return {
     ...{ name: 'recording', kind: 'recording', path, speed, started_at_ms: startedAt, ...scale },
-    // A bar serves until the next one; a minute without a trade has none.
+    // A bar's price stays until the next bar; a minute without a trade has no bar.
     max_age_ms: Math.max(LEAST_AGE_MS, Math.ceil((2.5 * barMs) / speed)),
   }
 }

@@ -6,7 +6,7 @@ import { allowedMove, type MoveRules } from '../../domain/prices/report.ts'
 import { abs, type Millis, type Price, toDecimal } from '../../domain/units.ts'
 import { StackError } from '../options.ts'
 
-/** What the market's contract accepts. */
+/** Limits of the market's contract. */
 export interface Limits {
   readonly maxAge: number
   readonly move: MoveRules
@@ -43,7 +43,7 @@ export interface FeedRun {
 
 const fraction = (part: bigint, whole: bigint): number => Number((part * 1_000_000n) / whole) / 1_000_000
 
-/** Compares each report with the one before it. */
+/** Compares each report with the previous report. */
 export const wideMovesOf = (reports: readonly WatchedReport[], { move }: Limits): WideMove[] =>
   reports.slice(1).flatMap((report, at) => {
     const before = reports[at] as WatchedReport

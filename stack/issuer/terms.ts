@@ -1,4 +1,4 @@
-/** What the identity provider of the local stack, the api and programs that sign in agree on. */
+/** Terms shared by the local identity provider, the API and programs that sign in. */
 
 /** `aud` of the tokens. */
 export const AUDIENCE = 'urn:clearbatch:api'

@@ -46,7 +46,7 @@ export async function createWalletSignIn({ issuerUrl, chainId, rpcUrl }: SignInT
       const now = Date.now()
       return new SiweMessage({
         ...{ domain, uri: issuerUrl, version: '1', chainId, nonce, requestId: interaction },
-        // Of an address in lower case the package writes the checksummed form.
+        // Given an address in lower case, the package writes the checksummed form.
         address: address.toLowerCase(),
         statement: 'Sign in to Clearbatch on this machine. This signature moves no funds.',
         issuedAt: new Date(now).toISOString(),

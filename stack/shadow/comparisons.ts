@@ -1,4 +1,4 @@
-/** What is compared: each table of the write side, by the columns that a state has, and the same facts of a state. */
+/** Comparisons of a state with the write side: each table, by the columns that a state has. */
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { OrderRow } from '../../domain/exchange/tables/orders.ts'
 import { orderIdOf } from '../../domain/orders/order.ts'

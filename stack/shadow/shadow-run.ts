@@ -1,6 +1,6 @@
 /**
- * Folds all journals into a state and compares every fact of it with the tables of the write side, at one snapshot of the database. Later
- * comparisons continue with the rows that have been appended since.
+ * Folds all journals into a state and compares it with the tables of the write side at one snapshot. Later comparisons
+ * continue with newly appended rows.
  */
 import { type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'

@@ -139,7 +139,7 @@ describe('a turn of the backstop', () => {
     })
   }
 
-  it('when one market fails, the others have their turn, and the turn fails', async () => {
+  it('when one market fails, all other markets have their turn, and the turn fails', async () => {
     broken = new Set([1])
     expect(await turn()).to.include('gone')
     expect(log).to.deep.equal(['place in 2'])

@@ -11,7 +11,7 @@ import { skipBecause } from '../e2e/support/guide.ts'
 import { TestScreen } from './support/test-screen.ts'
 
 describe('cli/config', () => {
-  it('given a platform, the folders are the ones that it has for settings and for state', () => {
+  it('given a platform, it returns the folders of that platform for settings and for state', () => {
     const home = { HOME: '/people/ann' }
     expect(configFolder(home, 'linux')).to.equal(join('/people/ann', '.config', 'clearbatch'))
     expect(stateFolder(home, 'darwin')).to.equal(join('/people/ann', '.local', 'state', 'clearbatch'))

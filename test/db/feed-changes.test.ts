@@ -35,7 +35,7 @@ describe('the changes in a row of the feed', () => {
     expect(decodeChanges(encodeChanges({ removedParts: rows })).removedParts).to.deep.equal(rows)
   })
 
-  it('when one list is read, the others are not parsed', () => {
+  it('when one list is read, no other list is parsed', () => {
     const text = encodeChanges(changes).replace('transactions [', 'transactions no JSON [')
     const decoded = decodeChanges(text)
     expect(decoded.removedParts).to.deep.equal(changes.removedParts)

@@ -51,7 +51,7 @@ describe('the leases of a process', () => {
     expect(acquired.map((fence) => fence?.token)).to.deep.equal([2, 2, 1])
   })
 
-  it('when a transaction under one of them runs, the others are renewed before it ends, and this one after it', async () => {
+  it('when a transaction under one lease runs, all other leases are renewed before it ends, and this lease after it', async () => {
     await expireAll()
     let last: Promise<boolean> | undefined
     await fixture.db.transaction().execute(async (tx) => {

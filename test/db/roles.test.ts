@@ -138,7 +138,7 @@ describe('a database role per process', () => {
     }
   })
 
-  it('when only the keeper may use the schema of its queue, the others are refused', async () => {
+  it('when only the keeper may use the schema of its queue, other processes are refused', async () => {
     for (const process of PROCESSES) {
       const refusal = await refusalOf(
         logins.get(process) as pg.Client,

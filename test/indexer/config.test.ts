@@ -24,7 +24,7 @@ const env = {
 }
 
 describe('readConfig', () => {
-  it('when the required variables are set, it uses the defaults of the others', () => {
+  it('when the required variables are set, all other variables have their defaults', () => {
     const config = readConfig(env)
     expect(config.pollMs).to.equal(100)
     expect(config.bank).to.equal(`0x${'ab'.repeat(20)}`)

@@ -43,7 +43,7 @@ describe('findCulprit', function () {
     await anvil.stop()
   })
 
-  /** A transaction that reverts while the contract has no balance, mined with the others in one block. */
+  /** A transaction that reverts while the contract has no balance, mined with other transactions in one block. */
   async function mineReverted(others: readonly bigint[]): Promise<{ raw: `0x${string}`; block: number }> {
     const wallet = HDNodeWallet.fromPhrase('test test test test test test test test test test test junk')
     const nonce = await provider.getTransactionCount(wallet.address)

@@ -56,7 +56,7 @@ export async function shrinkRun(seed: number, count: number, minutes: number): P
   const end = Date.now() + minutes * 60_000
   const write = (pieces: readonly Piece[]): void =>
     writeFileSync(script, JSON.stringify(roundsWith(all, pieces)))
-  /** The differences of the complete run. A shorter run must have one of them. */
+  /** The differences of the complete run. A shorter run must have a difference of this list. */
   const wanted = new Set<string>()
   const fails = async (pieces: readonly Piece[]): Promise<boolean> => {
     write(pieces)

@@ -199,7 +199,7 @@ export class Model {
     this.observe(after)
   }
 
-  /** Voids every unmined batch. Orders for which `culprits` is true end; the others return to the book or expire. */
+  /** Voids every unmined batch. Orders for which `culprits` is true end; all other orders return to the book or expire. */
   voidBatches(now: number, culprits: (order: ModelOrder) => boolean): void {
     const batches = this.queue.splice(0)
     const accounts = new Set(batches.flatMap(({ fills }) => fills.map(({ order }) => order.account)))

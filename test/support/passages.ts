@@ -32,6 +32,29 @@ export function typescriptComments(path: string): Passage[] {
   return [...found.values()]
 }
 
+const isLineComment = ({ text }: Passage): boolean => text.startsWith('//')
+const lineOf = ({ place }: Passage): number => Number(place.split(':').at(-1))
+
+/** Comments of a TypeScript file without their marks, in the order of the file; line comments on consecutive lines are one. */
+export function commentBlocks(path: string): Passage[] {
+  const blocks: (Passage & { readonly endsAt: number })[] = []
+  const comments = typescriptComments(path).toSorted((a, b) => lineOf(a) - lineOf(b))
+  for (const comment of comments) {
+    const last = blocks.at(-1)
+    const isNext = last !== undefined && isLineComment(comment) && last.endsAt + 1 === lineOf(comment)
+    if (isNext)
+      blocks.splice(-1, 1, { ...last, text: `${last.text}\n${comment.text}`, endsAt: lineOf(comment) })
+    else blocks.push({ ...comment, endsAt: isLineComment(comment) ? lineOf(comment) : Number.NaN })
+  }
+  return blocks.map(({ place, text }) => ({
+    place,
+    text: text
+      .replace(/^\s*(\/\*+|\*\/|\*|\/\/)|\*\/$/gm, '')
+      .replace(/\s+/g, ' ')
+      .trim(),
+  }))
+}
+
 const SOLIDITY_COMMENT = /\/\/[^\n]*|\/\*[\s\S]*?\*\//g
 
 export function solidityComments(path: string): Passage[] {

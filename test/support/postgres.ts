@@ -10,7 +10,7 @@ import { migrate } from '../../db/migrator.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
 
 const TEMPLATE = 'template_migrated'
-/** Key of the advisory lock (any constant): only one process of a run builds the template, and the others wait. */
+/** Key of the advisory lock (any constant): only one process of a run builds the template, and all other processes wait. */
 const TEMPLATE_LOCK = 7_431_001
 
 /** Starts a server that ends with this process, even by kill -9, and deletes its files. */

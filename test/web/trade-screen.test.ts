@@ -207,7 +207,7 @@ describe('web: what a visitor sees of the markets', function () {
     await context.close()
   })
 
-  it('when one panel cannot show what it has received, the others stay, and Retry shows it again', () =>
+  it('when one panel cannot show what it has received, all other panels stay, and Retry shows it again', () =>
     withPage(async (page) => {
       const STATS = /\/v0\/markets\/stats$/
       let isBroken = true

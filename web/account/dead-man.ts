@@ -1,7 +1,4 @@
-/**
- * The dead-man switch: the exchange cancels every order unless a tab renews it. One tab of the browser owns it (Web Locks). A hidden tab, which the
- * browser slows down, does not renew: after a switch has fired while you were away, the page says so instead of hiding it.
- */
+/** The dead-man switch: the exchange cancels every order unless a tab renews it. One tab owns it (Web Locks). */
 import { signal } from '@preact/signals'
 import { toast } from '../base/toasts.ts'
 import { trader } from './trader.ts'
@@ -24,6 +21,7 @@ export const deadMan = signal<SwitchState>({ seconds: stored(), isOwner: false, 
 
 let renewedAt = 0
 
+/** A hidden tab is slowed down by the browser and does not renew. If the switch fires meanwhile, the page states it. */
 async function renew(): Promise<void> {
   const current = trader.value
   const { seconds, isOwner } = deadMan.value

@@ -1,4 +1,7 @@
-/** Signs with a session key. The package is a third of the size of the client's default, which the page would load for nothing else. */
+/**
+ * Signs with a session key. The package is a third of the size of the client's default, which no other part of the page
+ * loads.
+ */
 import { getPublicKey, signAsync, utils } from '@noble/secp256k1'
 import { bytesOf } from '../../client/bytes.ts'
 import { keccak } from '../../client/keccak.ts'
@@ -7,7 +10,7 @@ import { toHex } from '../../domain/hex.ts'
 import { personalHasher } from '../../domain/orders/order-hash.ts'
 
 export interface SessionSigner extends DigestSigner {
-  /** Lower case. */
+  /** Address in lower case. */
   readonly address: string
 }
 

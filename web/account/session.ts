@@ -1,4 +1,4 @@
-/** Who is signed in, in all tabs of this browser. */
+/** The signed-in account, shared by all tabs of this browser. */
 import { computed, signal } from '@preact/signals'
 import { createHttpSession, type HttpSession } from '../../client/http-session.ts'
 import type { Me } from '../../client/responses.ts'
@@ -7,10 +7,10 @@ import { toast } from '../base/toasts.ts'
 import { forget, seal, unseal } from './vault.ts'
 
 export interface Session {
-  /** Lower case. */
+  /** Address in lower case. */
   readonly address: string
   readonly userId: number
-  /** The value of the Authorization header. */
+  /** Value of the Authorization header. */
   readonly authorization: string
   /** Unix milliseconds; null for an API key. */
   readonly expiresAt: number | null
@@ -25,7 +25,10 @@ export const canTrade = computed(() => session.value?.scope === 'trade')
 const NAME = 'session'
 const channel = new BroadcastChannel('clearbatch.session')
 
-/** Longer than the exchange waits for the chain: an answer of "not yet" says more than a broken connection. */
+/**
+ * Exceeds the time for which the exchange waits for the chain, so that the page shows the exchange's answer instead of
+ * a time-out.
+ */
 const TIMEOUT_MS = 15_000
 
 export const httpOf = ({ authorization }: Pick<Session, 'authorization'>): HttpSession =>
@@ -47,7 +50,7 @@ export async function begin(authorization: string, expiresAt: number | null): Pr
   return begun
 }
 
-/** Ends the session in every tab. `reason` is shown: a session never ends silently. */
+/** Ends the session in every tab and shows `reason`. */
 export async function end(reason: string): Promise<void> {
   if (session.value === null) return
   session.value = null

@@ -1,4 +1,6 @@
-/** Short messages about what happened. A toast with the id of an earlier one replaces it, so that one action has one toast. */
+/**
+ * Short messages about events. A toast replaces an earlier toast with the same id, so that one action has one toast.
+ */
 import { signal } from '@preact/signals'
 
 export interface Toast {

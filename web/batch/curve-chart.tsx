@@ -1,9 +1,9 @@
-/** The picture of a batch: where demand and supply cross, and what was traded. */
+/** Chart of a batch: the crossing of demand and supply, and the traded volume. */
 import { curvesOf, pathOf, scaleOf } from '../../client/proof/curves.ts'
 import type { BatchStatement } from '../../domain/proof/batch-statement.ts'
 import { number, placesOf } from '../base/numbers.ts'
 
-/** A phone gets a picture of its own shape: a scaled-down wide one has no readable line or label. */
+/** A phone gets a narrow chart of its own, because the labels of a scaled-down wide chart are unreadable. */
 const shape = () =>
   matchMedia('(max-width: 700px)').matches
     ? { width: 360, height: 220, ticks: 3 }

@@ -1,4 +1,4 @@
-/** One batch: its curves, what decided its price, who was rationed, and whether this browser can confirm it. */
+/** Shows one batch: curves, price rule, rationed orders, and whether this browser can verify it. */
 import { useMemo } from 'preact/hooks'
 import { PRICE_RULES } from '../../client/proof/price-rules.ts'
 import type { BatchProof } from '../../client/responses.ts'
@@ -116,7 +116,7 @@ function statementOf(proof: BatchProof | null): BatchStatement | null {
   }
 }
 
-/** A proof that does not hold may have any shape: then only the drawing fails, and the badge stays. */
+/** An invalid proof may have any shape: then only the chart fails, and the badge stays. */
 function Statement({
   proof,
   statement,

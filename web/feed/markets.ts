@@ -1,4 +1,4 @@
-/** All markets: their terms over REST, their prices from the feed. */
+/** All markets: terms over REST, prices from the live feed. */
 import { computed, signal } from '@preact/signals'
 import type { TopicMessage } from '../../client/live/messages.ts'
 import type { MarketStats } from '../../client/market-history.ts'
@@ -16,7 +16,7 @@ export interface Prices {
 }
 
 export const markets = signal<readonly Market[]>([])
-/** By market id. */
+/** Prices by market id. */
 export const prices = signal<ReadonlyMap<number, Prices>>(new Map())
 export const statsByMarket = signal<ReadonlyMap<number, MarketStats>>(new Map())
 export const marketsError = signal<string | null>(null)
@@ -38,7 +38,7 @@ export async function refreshMarkets(): Promise<void> {
 export const marketById = (id: number): Market | undefined =>
   markets.value.find(({ market_id }) => market_id === id)
 
-/** The market of the trade screen: that of the path, else the last one. */
+/** Market of the trade screen: the market in the path, otherwise the last shown market. */
 export const activeMarket = computed<Market | null>(() => {
   const current = screen.value
   const wanted = current.name === 'trade' ? current.symbol : null

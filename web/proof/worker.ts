@@ -77,7 +77,7 @@ async function verdictOf({ id, proof: received, hasNode, readAt }: Request): Pro
   try {
     return await compareWithChain({ call: callOf(id), proof, readAt })
   } catch (error) {
-    // A call that cannot be decoded is not the one that the rules give.
+    // A call that cannot be decoded differs from the call that the rules give.
     if (error instanceof InvariantError)
       return {
         state: 'different',

@@ -76,7 +76,7 @@ export function followBars(query: ChartQuery, first: Bar | undefined, onBar: (ba
   return feed.subscribe(`market.${query.marketId}.candles.${query.interval}`, (message) => {
     const { candles } = (message as TopicMessage<{ readonly candles: readonly Candle[] }>).data
     for (const bar of candles.map(barOf).sort((a, b) => a.time - b.time)) {
-      // A chart accepts only its last bar and later ones.
+      // A chart accepts only its last bar and later bars.
       if (bar.time < newest) continue
       newest = bar.time
       onBar(bar)

@@ -91,7 +91,7 @@ async function reconcile({ orders, live }: Trader, { hash }: OutgoingOrder, id: 
 interface Submission {
   readonly doing: string
   readonly refused: string
-  /** The outcome that a refusal leaves, in place of the one that the exchange states. */
+  /** Outcome after a refusal, in place of the outcome that the exchange states. */
   readonly unchanged?: string
   /** `accepted`: all that the exchange has answered with, the order that the toast describes last. */
   readonly send: (
@@ -254,7 +254,10 @@ function movedOrder(order: PlacedOrder, price: string): NewOrder {
   }
 }
 
-/** Replaces an order by one command: the exchange accepts the new one in the place of the old one, or leaves the old one as it was. */
+/**
+ * Replaces an order with one command: the exchange accepts the new order in place of the old order, or leaves the old
+ * order unchanged.
+ */
 export const replace = (
   order: PlacedOrder,
   next: NewOrder,

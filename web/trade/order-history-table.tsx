@@ -1,4 +1,4 @@
-/** Orders of the account, ended ones included, with the reason for which each has ended. */
+/** Orders of the account, including ended orders, with the reason of each end. */
 import { endings, openOrders } from '../account/live-account.ts'
 import { requireTrader } from '../account/trader.ts'
 import { NONE, quantity, quantityOrNone } from '../base/numbers.ts'

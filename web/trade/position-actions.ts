@@ -33,7 +33,7 @@ export function exitsOf(marketId: number): readonly PlacedOrder[] {
   return linked.filter(({ bracket_id }) => bracket_id === newest)
 }
 
-/** Makes the exits of the position those of the form: an exit that it has is moved or cancelled, the others are placed and linked with it. */
+/** Makes the exits of the position those of the form: an exit that it has is moved or cancelled, all other exits are placed and linked with it. */
 export async function setExits(market: Market, position: Position, form: Exits): Promise<void> {
   const [order] = closingOrders([position])
   if (order === undefined) return

@@ -23,7 +23,7 @@ export interface TicketForm {
   readonly trigger: string
   readonly leverage: number
   readonly reduceOnly: boolean
-  /** Only limit orders have the two flags, and only one of them. */
+  /** Only limit orders have the two flags, and at most one flag. */
   readonly postOnly: boolean
   readonly isIoc: boolean
   readonly hasBracket: boolean

@@ -39,7 +39,7 @@ export function refusalOf(error: unknown): Refusal {
   }
 }
 
-/** Fields of a bracket are named `orders.<place>.<field>`: the entry first, then its exits, whose field is the trigger. */
+/** A bracket's fields are named `orders.<place>.<field>`, with the entry first. The field of an exit is its trigger. */
 export function bracketRefusal(error: unknown, kinds: readonly string[]): Refusal {
   const refusal = refusalOf(error)
   const [, place = '0', field = null] = /^orders\.(\d)\.(.*)$/.exec(refusal.field ?? '') ?? []
@@ -63,7 +63,7 @@ async function ask(request: EstimateRequest): Promise<Omit<Estimated, 'isPending
   }
 }
 
-/** `request` is null while the ticket is not complete, or for a visitor. */
+/** `request` is null while the ticket is incomplete, or without a signed-in account. */
 export function useEstimate(request: EstimateRequest | null): Estimated {
   const [state, setState] = useState<Estimated>(NONE)
   const key = JSON.stringify(request, (_, value) => (typeof value === 'bigint' ? String(value) : value))

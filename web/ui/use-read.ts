@@ -1,4 +1,4 @@
-/** Reads something again and again while a screen is open. */
+/** Repeats a read while a screen is open. */
 import { useEffect, useState } from 'preact/hooks'
 
 export interface Read<Value> {
@@ -7,7 +7,10 @@ export interface Read<Value> {
   readonly again: () => void
 }
 
-/** `key` names what is read: another one starts over. A failed read keeps the last value and shows the error. */
+/**
+ * `key` names the read; a different key starts again without a value. A failed read keeps the last value and shows the
+ * error.
+ */
 export function useRead<Value>(key: string, read: () => Promise<Value>, everyMs: number | null): Read<Value> {
   const [state, setState] = useState<Omit<Read<Value>, 'again'>>({ value: null, error: null })
   const [round, setRound] = useState(0)

@@ -16,7 +16,7 @@ import { amount, isoTime } from '../../wire/amounts.ts'
 import type { Channel, ChannelSpecs } from '../channel.ts'
 import type { FeedRow } from '../feed-row.ts'
 
-/** Fills, transactions, and adjustments of a snapshot, newest first. */
+/** Maximum fills, transactions and adjustments in a snapshot, newest first. */
 export const USER_FILLS = 100
 
 const SCOPE: ReadScope = {
@@ -30,7 +30,7 @@ const SCOPE: ReadScope = {
   ],
 }
 
-/** What the settlement of fills decides about a position. Its value follows from prices, which are no part of the account. */
+/** Settled fields of a position. Its value is not part of the account's feed, because it changes with each price. */
 const positionView = (specs: ChannelSpecs, row: Selectable<ReadPositionsTable>) => {
   const spec = specs.of(row.market_id)
   const quantity = (steps: number): bigint => BigInt(steps) * spec.step
@@ -58,7 +58,7 @@ const balanceView = ([, free, reserved, pending]: FeedBalance) => ({
 export function userChannel(userId: number, specs: ChannelSpecs): Channel {
   const symbolOf = (marketId: number | null): string | null =>
     marketId === null ? null : specs.of(marketId).symbol
-  // The effective price of an order follows from the oracle price, as a position's value does.
+  // An order's effective price is left out, because it changes with the oracle price.
   const ordersView = (rows: readonly OrderRow[]) =>
     rows.map((row) => orderView(specs.of(row.market_id), row, null))
 
@@ -86,11 +86,11 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
     update: ([row]) => changesOf(row as FeedRow),
   }
 
-  /** Only what the row changes; `removed_…` come before what is added. */
+  /** The lists that the row changes. Clients apply `removed_…` lists first. */
   function changesOf(row: FeedRow): object {
     const { orders, fills, positions, transactions, removedTransactions, adjustments, balance } =
       row.ofAccount(userId)
-    // Only of parts with fills that the chain alone has, so nearly never: every account of the row gets them.
+    // Every account of the row gets removed parts, which only fills known from the chain alone cause: this is rare.
     const { removedParts = [] } = row.changes
     return {
       user_id: userId,
@@ -119,7 +119,7 @@ async function accountRows(tx: Tx, userId: number) {
     .selectFrom('read.orders')
     .selectAll()
     .where('user_id', '=', userId)
-    // As in the predicate of the index `read_orders_live`.
+    // The same predicate as the index `read_orders_live`.
     .where(sql<boolean>`status in ('OPEN', 'PENDING_TRIGGER', 'CANCEL_PENDING_FINALIZE')`)
     .orderBy('accepted_at')
     .orderBy('order_id')

@@ -146,7 +146,7 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
     event: { account: addressOf(account), deficit },
   }),
   HaircutFixed: ({ pool, owed }, { spec }) => ({ kind: 'haircut_fixed', spec, haircut: { pool, owed } }),
-  // The payer is the market contract: the amount comes out of its own free balance in the bank.
+  // The market contract is the payer: its own free balance at the bank is debited.
   DeficitCovered: ({ amount }, { spec }) => ({ kind: 'deficit_covered', spec, payer: spec.trader, amount }),
   Claimed: ({ account, value, paid, unpaid }, { spec }) => ({
     kind: 'claimed',
@@ -171,7 +171,7 @@ const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
   ScheduledParametersCancelled: (_, { spec }) => ({
     ...{ kind: 'terms_changed', spec, times: null, event: { kind: 'schedule_cancelled' } },
   }),
-  // The time of the mode settling is the close; another mode replaces it.
+  // For the mode `settling`, the scheduled time is the market's close. Scheduling another mode removes it.
   ModeScheduled: (args, { spec }) => {
     const change = modeChangeOf(args)
     const times = { settling_at: change.mode === 'settling' ? change.activeFrom : 0 }

@@ -26,7 +26,7 @@ export interface TouchedKeys {
   readonly accounts: Set<number>
 }
 
-/** What a chunk writes. Rows replace the row with their key; level deltas are added to it. */
+/** Changes that a chunk writes. A row replaces the row with its key; level deltas are added. */
 export interface OrderChanges {
   readonly orders: readonly ReadOrder[]
   readonly fills: readonly PartFills[]
@@ -38,7 +38,7 @@ export interface OrderChanges {
   readonly builders: readonly BuilderDelta[]
 }
 
-/** What must be loaded before `changesOf`. Orders that the chunk itself places do not exist yet and are left out. */
+/** Keys to load before `changesOf`, without orders that the chunk itself places. */
 export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   const keys = (changes: (entry: ShardEntry) => { key: string }[]) =>
     new Set(entries.flatMap((entry) => changes(entry).map(({ key }) => key)))

@@ -1,6 +1,6 @@
 /**
- * The projection `orders`: orders, their events and fills, positions, the levels of the book, and the sums of builders. They are one projection
- * because levels are derived from orders and positions, fills take their protection price and builder from their order, and events its trigger.
+ * Projection of orders, events, fills, positions, book levels and builder sums. It is one projection because levels
+ * need orders and positions, and fills and events need their orders.
  */
 import type { Tx } from '../../../db/client.ts'
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'

@@ -13,7 +13,7 @@ import { ORDERS, type ReadOrder } from '../tables/orders.ts'
 import { POSITIONS, type ReadPosition } from '../tables/positions.ts'
 import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
-/** What the rows of one market touch. */
+/** Keys that the rows of one market touch. */
 interface MarketKeys {
   readonly marketId: number
   readonly keys: TouchedKeys
@@ -28,7 +28,7 @@ function pairsOf<Key>(markets: readonly { readonly marketId: number; readonly ke
   return { marketIds: pairs.map(({ marketId }) => marketId), keys: pairs.map(({ key }) => key) }
 }
 
-/** The touched rows of all markets. Returns those of one market. */
+/** Loads the touched rows of all markets with one statement. The result returns the rows of one market. */
 export async function loadRows(
   tx: Tx,
   markets: readonly MarketKeys[],
@@ -61,7 +61,8 @@ type Pairs = ReturnType<typeof pairsOf<string>>
 async function loadFills(tx: Tx, { marketIds, keys }: Pairs): Promise<readonly ReadFill[]> {
   if (keys.length === 0) return []
   const parts = keys.map((key) => key.split('-').map(Number))
-  // One look-up per part, whatever the planner assumes about the table: a plan made while it is small reads all fills of the market.
+  // One lookup per part, whatever the planner assumes: a plan made while the table was small would read all fills of
+  // the market.
   const { rows } = await sql<ReadFill>`
     select fills.*
     from unnest(
@@ -88,8 +89,8 @@ async function loadPositions(tx: Tx, { marketIds, keys }: Pairs): Promise<readon
 }
 
 /**
- * The touched accounts that have an open limit order that its reservation does not cover, before the chunk. For nearly all accounts this
- * costs one look-up in a partial index. Returns the accounts of one market.
+ * Touched accounts with an open limit order that its reservation did not cover before the chunk. For most accounts this
+ * costs one lookup in a partial index. The result is by market.
  */
 export async function loadUncovered(
   tx: Tx,
@@ -116,8 +117,8 @@ export async function loadUncovered(
 }
 
 /**
- * The positioned accounts with at most 500 orders each: both sides if the chunk changes the position, otherwise the side that reduces it.
- * Returns those of one market.
+ * Touched accounts with a position, each with at most 500 orders: of both sides if the chunk changes the position,
+ * otherwise of the reducing side. The result is by market.
  */
 export async function loadPositionedAccounts(
   tx: Tx,
@@ -168,7 +169,7 @@ export async function loadUnits(
   return new Map(rows.map(({ market_id, spec }) => [market_id, tickStepValue(fromStoredSpec(spec))]))
 }
 
-/** The writes of all markets. */
+/** Combines the writes of all markets. */
 export function writesOf(markets: readonly OrderChanges[]): ChunkWrites {
   return {
     clauses: clausesOf(markets),
@@ -181,7 +182,7 @@ export function writesOf(markets: readonly OrderChanges[]): ChunkWrites {
   }
 }
 
-/** The items that match, then the items that do not. */
+/** Splits the items into matching and other items. */
 function partition<Item>(items: readonly Item[], matches: (item: Item) => boolean): [Item[], Item[]] {
   return [items.filter(matches), items.filter((item) => !matches(item))]
 }
@@ -205,7 +206,9 @@ function clausesOf(markets: readonly OrderChanges[]): WriteClause[] {
   ]
 }
 
-/** A row's `arrival` is relative to the chunk's last event: 0 for the last, -1 for the one before it. This adds the last number. */
+/**
+ * Adds the last arrival number to a row's relative `arrival`: 0 for the chunk's last event, -1 for the previous event.
+ */
 const ARRIVED = { arrival: '(select last from arrivals) + arrival' }
 
 /**
@@ -222,8 +225,8 @@ const takeArrivals = (count: number): WriteClause => ({
 })
 
 /**
- * Numbers all events by time after a fill, which projects one shard after another. Inside a shard the journal's order decides. The
- * caller has locked the projection's place in every shard, so that no chunk runs meanwhile.
+ * Numbers all events by time, and by journal order within a shard, after a fill, which projects shard after shard. The
+ * caller has locked the projection in every shard, so no chunk runs.
  */
 export async function renumberEvents(tx: Tx): Promise<void> {
   await sql`

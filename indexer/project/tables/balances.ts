@@ -1,6 +1,6 @@
 /**
- * `read.balances`: one row per account, with its free balance, its reservation and its pending withdrawal. The rows of all shards
- * change it, so it is a sum of deltas: the result does not depend on the order in which shards are projected.
+ * `read.balances`: free balance, reservation and pending withdrawal per account, as a sum of deltas, so that the order
+ * in which shards are projected does not matter.
  */
 
 import { PROJECTED_TABLES } from '../../../db/read-schema.ts'

@@ -150,7 +150,7 @@ const cleared = (marketId: number, row: BatchCleared): ReadBatch => ({
   is_final: false,
 })
 
-/** Of one side: both sides of a batch, and of each part, have the same. */
+/** Steps of one side. Both sides of a batch, and of each part, are equal. */
 const stepsOf = (fills: readonly MatchedFill[]): number =>
   fills.reduce((sum, { side, steps }) => (side === 'LONG' ? sum + steps : sum), 0)
 

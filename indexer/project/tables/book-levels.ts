@@ -41,7 +41,7 @@ export interface PositionedAccount {
   readonly orders: readonly LevelOrder[]
 }
 
-/** What a chunk changes about orders and positions of one market. */
+/** A chunk's changes of orders and positions in one market. */
 export interface LevelInput {
   /** Orders before the chunk, by id; those that it places are absent. */
   readonly before: ReadonlyMap<string, ReadOrder>
@@ -53,9 +53,9 @@ export interface LevelInput {
 /** The accounts that a chunk touches. */
 export interface TouchedAccounts {
   readonly touched: ReadonlySet<number>
-  /** Those whose position it changes. */
+  /** Accounts whose position the chunk changes. */
   readonly moved: ReadonlySet<number>
-  /** Those with a changed order that its reservation does not cover afterwards. */
+  /** Accounts with a changed order that its reservation no longer covers. */
   readonly uncovered: ReadonlySet<number>
 }
 
@@ -85,8 +85,8 @@ export function positionedAccounts(
 }
 
 /**
- * The changes of the levels. `accounts` are the positioned ones among the touched accounts; the orders of the others execute whole. What
- * a level counts is a function of orders and positions, so chunk sizes do not change it.
+ * Changes of the levels. `accounts`: touched accounts with a position; orders of other accounts execute whole. A level
+ * depends only on orders and positions, not on chunk sizes.
  */
 export function levelDeltas(
   marketId: number,

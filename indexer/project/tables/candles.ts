@@ -1,7 +1,6 @@
 /**
- * `read.candles`: the clearing prices of a market, at every stored length. Batches that follow all others extend the newest candles. In any
- * other case, such as a voided batch, a candle is computed from the batches of its minute, and each longer one from the candles of the length
- * before, so that a voided batch leaves no trace in it.
+ * `read.candles`: a market's clearing prices at every stored length. The newest batches extend candles; any other
+ * change recomputes them, so that voided batches leave no trace.
  */
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
@@ -44,9 +43,8 @@ export interface ClearedBatch {
 }
 
 /**
- * The candles with each market's batches. `computed`: the markets whose candles must be computed from the stored batches instead. A batch of
- * theirs is voided (null), or does not follow all stored ones, in number and minute: the first and the last price of a candle would then depend
- * on where chunks end.
+ * Candles extended by each market's batches. `computed`: markets to recompute from stored batches, because a batch is
+ * voided (null) or does not follow all stored batches.
  */
 export async function extendedCandles(
   tx: Tx,
@@ -60,6 +58,7 @@ export async function extendedCandles(
     readNewest(tx, [...new Set(batches.map(({ market_id }) => market_id))]),
     loadStretches<StoredCandle>(tx, 'read.candles', [...new Set(places)]),
   ])
+  // The first and last price of a candle would otherwise depend on where chunks end.
   const unordered = newest.filter((last) => !isAscending(last, markets.get(last.market_id) ?? []))
   const computed = [...voided, ...unordered.map(({ market_id }) => market_id)]
   const candles = new RowChanges(stored.map((candle) => [stretchKey(candle), candle] as const))

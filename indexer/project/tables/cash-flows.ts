@@ -31,8 +31,8 @@ interface Flow {
 }
 
 /**
- * Amounts that entered and left the sum of free balance and margins for a reason other than trading. A withdrawal counts at its request. The share of a
- * debit that a pending withdrawal pays is withdrawn no longer. A payment that covers a deficit leaves the payer like a withdrawal.
+ * Amounts that entered or left free balance and margins other than by trading. A withdrawal counts at its request; a
+ * debit paid from a pending withdrawal reduces it.
  */
 function flowsOf({ row }: ShardEntry): Flow[] {
   switch (row.kind) {

@@ -52,7 +52,7 @@ export type PartFills = readonly ReadFill[]
 
 export const partKey = (batchId: number, part: number): string => `${batchId}-${part}`
 
-/** What a fill shows of its order when the row is applied; undefined if the order is not known. */
+/** Order fields shown with a fill, when its row is applied; undefined if the order is unknown. */
 export type OrderOfFill = (orderId: string) => ShownOfOrder | undefined
 
 interface ShownOfOrder {

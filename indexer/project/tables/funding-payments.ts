@@ -107,13 +107,13 @@ export const openInterestChanges = (
 export interface LoadedFunding {
   /** The newest updates, newest last: one more than the chunk rolls back, or all. */
   readonly indexes: readonly FundingIndexRow[]
-  /** Of the accounts whose positions the chunk touches, by user. */
+  /** Positions of the accounts that the chunk touches, by user. */
   readonly positions: Map<string, FundingPosition>
-  /** Those that end with what the chunk rolls back, by id. */
+  /** Spans that end with an event that the chunk rolls back, by id. */
   readonly spans: Map<string, FundingSpan>
 }
 
-/** What a chunk reads before it changes it. */
+/** Keys that a chunk reads before it changes them. */
 export interface TouchedFunding {
   readonly updates: boolean
   readonly rolledBackUpdates: number
@@ -213,7 +213,7 @@ export class FundingChanges {
     return this.#indexes.at(-1)?.number ?? 0
   }
 
-  /** Of the last update. */
+  /** Index at the last update. */
   get #index(): bigint {
     return this.#indexes.at(-1)?.funding_index ?? 0n
   }

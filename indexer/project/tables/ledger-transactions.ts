@@ -35,8 +35,8 @@ export const eventTransactionId = (
 ): string => `${tx_hash}-${log_index}-${userId}`
 
 /**
- * A withdrawal is recorded at its request, which takes the amount out of the free balance. Its payout changes the pending withdrawal only.
- * Fees that the treasury collects are a deposit of its account, so that the transactions of every account add up.
+ * A withdrawal is recorded at its request, which debits the free balance. Collected fees are a deposit of the
+ * treasury's account, so that each account's transactions add up.
  */
 const TYPES = { deposit: 'deposit', fees_collected: 'deposit', withdrawal_request: 'withdrawal' } as const
 
@@ -107,7 +107,10 @@ const paidOut = (market_id: number, row: PositionsMoved): RowChange<LedgerTransa
     return change(row, user_id, { type, market_id, amount: abs(paid), available_margin_delta: paid })
   })
 
-/** Of each account whose position moved: what its margin lost or, for the backstop, received, and what its free balance did. */
+/**
+ * One transaction per account whose position moved: margin lost (received by the backstop), and the change of the free
+ * balance.
+ */
 function movedByLiquidation(marketId: number, row: PositionsMoved): RowChange<LedgerTransaction>[] {
   const paid = new Map(row.balances.map(({ user_id, free_delta }) => [user_id, BigInt(free_delta)]))
   return row.positions.map((position) =>
@@ -119,8 +122,8 @@ function movedByLiquidation(marketId: number, row: PositionsMoved): RowChange<Le
 }
 
 /**
- * Of the accounts with forced fills. The margin that a fill released is what the free balance received, less the profit, plus the fee: other
- * fills of the account in the part do not count.
+ * Transactions of accounts with forced fills. Margin released by a fill: received by the free balance - profit + fee.
+ * Other fills of the account do not count.
  */
 function soldByLiquidation(marketId: number, row: PartSettled): RowChange<LedgerTransaction>[] {
   const sold = Map.groupBy(

@@ -1,6 +1,6 @@
 /**
- * `read.liquidations`: one row per mined step of a liquidation, without its account, for the public. `read.liquidation_steps` and
- * `read.liquidation_legs`: the keeper's decisions with their evidence, for the accounts concerned.
+ * `read.liquidations`: one public row per mined liquidation step, without its account. `read.liquidation_steps` and
+ * `read.liquidation_legs`: decisions with evidence, for their accounts.
  */
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'

@@ -1,4 +1,6 @@
-/** What a journal row did to a position, beside the funding up to the row's index, which is a payment of its own. */
+/**
+ * Effect of a journal row on a position's margin, without funding up to the row's index, which is a separate payment.
+ */
 import type { PartSettled, PositionChange } from '../../../domain/journal/batch-rows.ts'
 import type { PositionsMoved } from '../../../domain/journal/journal-row.ts'
 import type { Side } from '../../../domain/orders/order.ts'
@@ -17,7 +19,7 @@ export interface ClosedPosition {
   readonly value: bigint
 }
 
-/** What left the position of the row's account; null in rows that do not name it. */
+/** The part closed from the position of the row's account; null if the row names no account. */
 export function closedOf(row: PositionsMoved): ClosedPosition | null {
   const own = row.positions.find(({ user_id }) => user_id === row.account)
   if (own === undefined || own.size_delta === 0) return null

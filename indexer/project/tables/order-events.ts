@@ -71,13 +71,13 @@ export function orderEvents({ shard, marketId, seq, row }: ShardEntry): ReadOrde
 }
 
 /**
- * The events that a rollback deletes. The keeper sends the same transactions again: either they are mined and write the same events
- * once more, or the fills fail. Either way the remaining events are the ones that took effect. An order that was cancelled after the fill
- * waits for it again, so its end is deleted too, although a row of its own stated it: it ends with the fill.
+ * Events that a rollback deletes. The keeper sends the same transactions again: they write the same events, or the
+ * fills fail. Both leave only events that took effect.
  */
 export function rolledBackEvents({ marketId, row }: ShardEntry): SourceEvents | null {
   if ((row.kind !== 'part_settled' && row.kind !== 'positions_moved') || !row.rollback) return null
   const orders = row.orders ?? []
+  // An order that was cancelled after the fill waits for the fill again, so its end is deleted too.
   const reopened = orders.filter(({ status }) => !isTerminal(status)).map(({ order_id }) => order_id)
   const source = row.kind === 'positions_moved' ? moveRef(marketId, row) : partRef(marketId, row)
   return { order_ids: orders.map(({ order_id }) => order_id), source, reopened }

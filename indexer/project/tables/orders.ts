@@ -102,7 +102,8 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
         ...row.fills.map((fill) =>
           change(fill.order_id, ({ settling, held }) => ({
             settling: settling - fill.steps,
-            // It returns to the reservation. Where that changes `openable`, a `reservation_changed` row follows.
+            // The held amount returns to the reservation. If that changes `openable`, a `reservation_changed` row
+            // follows.
             held: held - BigInt(fill.held),
             updated_at: row.at,
           })),
@@ -110,7 +111,7 @@ export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<Read
         ...row.reopened.map((orderId) =>
           change(orderId, () => ({
             ...{ status: 'OPEN', status_reason: null, updated_at: row.at },
-            // The next batch computes another one.
+            // The next batch computes a new protection price.
             protection_price: null,
           })),
         ),
@@ -158,7 +159,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   protection_price: null,
   triggered: null,
   updated_at: row.accepted_at,
-  // Assigned when the row is written.
+  // A placeholder; the write assigns the number.
   arrival: 0,
   forced: row.forced ?? false,
   client_order_id: row.client_order_id ?? null,
@@ -180,8 +181,8 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
 })
 
 /**
- * The steps that the fill opened, derived from what is held for it: exact where that is its share of the reservation, which is linear in
- * steps. Of an order for whose fill more is held, `reservation_changed` or its end follows in the same transaction.
+ * Steps that the fill opened, exact if the fill holds its share of the reservation. If it holds more, a
+ * `reservation_changed` row or the order's end follows in the transaction.
  */
 function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Partial<ReadOrder> {
   const unheld = order.reserved - order.held
@@ -202,7 +203,7 @@ const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder
   },
 })
 
-/** Fills first, then statuses. An unmatched fill may belong to an order that this database does not have. */
+/** Applies fills, then statuses. A fill with `matched` false may belong to an order that this database lacks. */
 function settled(row: PartSettled): RowChange<ReadOrder>[] {
   const sign = signOfRow(row)
   const fills = row.fills.map((fill) =>

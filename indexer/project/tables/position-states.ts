@@ -1,6 +1,6 @@
 /**
- * `read.position_states`: what each mined event left of a position, from its opening to its end, one row per state. A rollback deletes the
- * states of its event, so that the state before is in force again. Pure, except for the statements of the projection at the end.
+ * `read.position_states`: one row per mined event of a position, with the state after it. A rollback deletes its
+ * event's rows, so that the earlier state applies again.
  */
 import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
@@ -58,8 +58,8 @@ interface Gain {
 }
 
 /**
- * Of a part, what its fills realized. Of another event, what the free balance and the margin gained together: an account whose position is
- * taken over loses its margin, a counterparty of a deleveraging gains its payout less the margin that it got back.
+ * Result of a part's fills; for other events, the change of free balance plus margin. An account whose position is
+ * taken over loses its margin.
  */
 function gainOf(row: TouchRow, change: PositionChange): Gain {
   const userId = change.user_id
@@ -72,6 +72,7 @@ function gainOf(row: TouchRow, change: PositionChange): Gain {
   }
   const paid = row.balances.filter(({ user_id }) => user_id === userId)
   const free = paid.reduce((sum, { free_delta }) => sum + BigInt(free_delta), 0n)
+  // For example, a deleveraging's counterparty gains its payout less the margin that it got back.
   return { realized: free + marginChange(row, change), fee: 0n }
 }
 

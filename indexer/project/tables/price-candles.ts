@@ -14,8 +14,8 @@ type PriceCandle = Selectable<ReadPriceCandlesTable>
 const DAY = 24 * 60 * 60_000
 
 /**
- * For how long the three shortest lengths are kept, counted from the market's newest row of that length; the others are kept for good. What
- * the table has follows from the journal alone, like all other read tables. The journal keeps every price.
+ * Retention of the three shortest lengths, from the market's newest row of that length; other lengths stay. Like all
+ * read tables this follows from the journal, which keeps every price.
  */
 export const PRICES_KEPT = [31 * DAY, 92 * DAY, 731 * DAY] as const
 

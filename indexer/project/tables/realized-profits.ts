@@ -29,7 +29,7 @@ export const PROFIT_SPANS = [HOUR, 24 * HOUR] as const
 export class RealizedProfits {
   readonly #changes = new Map<string, RealizedProfit>()
 
-  /** What the event realized that led from one state to the next. `sign`: -1 takes it back. */
+  /** Adds the result of the event between two states. `sign` -1 subtracts it. */
   add(state: State, before: State | undefined, sign: 1n | -1n): void {
     const same = before !== undefined && before.closed_at === null ? before : null
     const gain = (name: 'realized_pnl' | 'fees' | 'funding'): bigint =>

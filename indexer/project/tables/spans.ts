@@ -1,4 +1,4 @@
-/** Rows that each describe a stretch of time: candles of clearing prices, and of published prices. */
+/** Rows that cover a time span: candles of clearing prices and of published prices. */
 import { sql } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import { keyColumns } from '../projection.ts'
@@ -11,7 +11,7 @@ interface Stretch {
 
 export const stretchKey = ({ market_id, span, start }: Stretch): string => `${market_id} ${span} ${start}`
 
-/** The existing rows with these keys: one look-up for each, whatever the planner assumes about the table. */
+/** Existing rows with these keys, by one lookup per key whatever the planner assumes about the table. */
 export async function loadStretches<Row>(
   tx: Tx,
   table: 'read.candles' | 'read.price_candles',

@@ -7,7 +7,7 @@ import { parsePrice } from '../../../service/decimal.ts'
 import type { PriceSource } from '../../ports.ts'
 import type { HttpTerms } from '../../price-file.ts'
 
-/** What the last poll has brought. */
+/** Result of the last poll. */
 interface Document {
   readonly content: unknown
   readonly arrivedAt: Millis
@@ -21,8 +21,8 @@ interface Poll {
 }
 
 /**
- * Bounds of a document. Every value costs a call, a microsecond or two, in the process that also runs the auctions: without a bound of their
- * number a hostile source could stop the exchange (2.6 s for 2 MB of zeros).
+ * Bounds of a document. Each value costs 1 to 2 µs in the process that also runs the auctions, so a hostile source
+ * could stop the exchange: 2 MB of zeros take 2.6 s.
  */
 const MOST_BYTES = 500_000
 const MOST_VALUES = 20_000

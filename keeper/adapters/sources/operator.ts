@@ -21,7 +21,7 @@ export function createOperatorSource(
         fault = 'NOT_STATED'
       },
       () => {
-        // What was stated before still holds.
+        // Earlier statements stay valid.
         fault = 'UNREADABLE'
       },
     )

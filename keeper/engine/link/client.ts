@@ -1,7 +1,6 @@
 /**
- * Sends the commands of one process to the member of the engine that owns the journal. The client has one connection to each member, each with many
- * frames per write, so that it learns of a takeover at once, also from an owner that is frozen and keeps its connections. A command waits at most
- * for its budget.
+ * Sends a process's commands to the engine member that owns the journal. It is connected to every member, so that it
+ * learns of a takeover even while the old owner is frozen.
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -45,7 +44,7 @@ export interface EngineClientPorts {
 
 export interface EngineClientLimits {
   readonly maxFrameBytes: number
-  /** Commands that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands; further commands are refused at once. */
   readonly maxOpen: number
   /** Between two attempts to connect to a member; doubled with each further one that fails, up to `mostRetryMs`. */
   readonly retryMs: number

@@ -1,6 +1,6 @@
 /**
- * Values of commands and answers as JSON: an amount is `{"$int": "digits"}`, a map `{"$map": [[key, value], …]}`. Everything else of them is JSON
- * already. An object of a command has no other property that begins with `$`.
+ * Commands and answers as JSON: an amount is `{"$int": "digits"}`, a map `{"$map": [[key, value], …]}`. No other
+ * property of a command begins with `$`.
  */
 
 const INT = '$int'

@@ -8,7 +8,7 @@ const WINDOW_MS = 60_000
 
 export class PeerClock {
   readonly #monotonic: () => number
-  /** The member's time minus the client's: the largest of this window, and of the one before. */
+  /** Maximum of the member's time minus the client's time, over this window and the previous window. */
   #newest = Number.NEGATIVE_INFINITY
   #earlier = Number.NEGATIVE_INFINITY
   #since: number

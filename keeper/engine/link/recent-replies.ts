@@ -1,6 +1,6 @@
 /**
- * Replies to recent commands by client process and command number: a client whose connection broke repeats its open commands, and none is
- * executed twice. The memory ends with the owner; its successor cannot know these commands, so that clients report them as unknown.
+ * Recent replies by client process and command number, so that a reconnected client's open commands are not executed
+ * twice. After a takeover clients report them as unknown.
  */
 import type { Reply } from '../owner.ts'
 

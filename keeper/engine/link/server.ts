@@ -1,6 +1,6 @@
 /**
- * Serves one connection of a client: authenticates it, checks its authority for each command, submits the commands to the engine and
- * sends the replies. A repeated command, by process and number, is not submitted again.
+ * Serves a client's connection: authenticates it, checks its authority per command, submits commands and sends replies.
+ * A command repeated by process and number is not submitted again.
  */
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
@@ -57,7 +57,7 @@ export interface LinkPorts<Command> extends CommandPort<Command> {
 
 export interface LinkLimits {
   readonly maxFrameBytes: number
-  /** Commands of a connection that are not answered; further ones are refused at once. */
+  /** Maximum unanswered commands of a connection; further commands are refused at once. */
   readonly maxPending: number
   /** Bytes of replies that a client may leave unread before the connection is closed. */
   readonly maxUnreadBytes: number

@@ -1,9 +1,9 @@
-/** Changes in a table of the state since its rows were last written to the database. */
+/** Collects changes of a state table since its rows were last written to the database. */
 
 import type { Columns } from '../../../db/state-tables.ts'
 import type { StateCore } from '../../../domain/exchange/table.ts'
 
-/** Changes of the state behind this place of its undo log are not written to the database. */
+/** Place in the undo log of the state up to which the database has the changes. */
 export class WrittenMark {
   readonly #core: StateCore
   #mark: number
@@ -13,7 +13,7 @@ export class WrittenMark {
     this.#mark = core.undo.mark
   }
 
-  /** The database has, or will have, the present state. */
+  /** Moves the mark to the present state, which the database has or will have. */
   advance(): void {
     this.#mark = this.#core.undo.mark
   }
@@ -22,7 +22,10 @@ export class WrittenMark {
     return this.#core.undo.isUndoing
   }
 
-  /** Called with each change: whether it takes back one that was written, or that a refused group should have written. */
+  /**
+   * Called with each change. True if the change undoes a written change, or one that a refused group would have
+   * written.
+   */
   isBelow(): boolean {
     const { undo } = this.#core
     if (!undo.isUndoing || undo.mark >= this.#mark) return false
@@ -32,40 +35,43 @@ export class WrittenMark {
 }
 
 interface Change<Row> {
-  /** The row that the database has; undefined: none. */
+  /** The database's row; undefined if it has none. */
   readonly stored: Row | undefined
-  /** False: the database may have another row than `stored`, because a group was taken back after its statements were collected. */
+  /**
+   * False if the database may have another row than `stored`, because a group was rolled back after its statements were
+   * collected.
+   */
   readonly isCertain: boolean
   /** Columns that come from another table have changed. */
   readonly isTouched: boolean
   readonly row: Row | undefined
-  /** The row that the state has dropped last. It counts if there is no present row. */
+  /** The row that the state dropped last. Used only if no row is present. */
   readonly dropped: DroppedRow | undefined
 }
 
 export interface DroppedRow {
   readonly columns: Columns
-  /** The database has the row as it was when the state dropped it. */
+  /** True if the database has the row as it was when the state dropped it. */
   readonly isStored: boolean
 }
 
 /** Rows by the statement that writes them. */
 export interface ChangedRows {
-  /** To be inserted, or changed if they exist. */
+  /** Inserted, or updated if they exist. */
   readonly put: Columns[]
-  /** They exist in the database. */
+  /** Existing rows to update. */
   readonly changed: Columns[]
   readonly dropped: DroppedRow[]
 }
 
-/** A table of either kind, as far as it is observed. */
+/** An observed table of either kind. */
 export interface Observed<Row> {
   observe(observer: (before: Row | undefined, after: Row | undefined) => void): void
 }
 
 export interface ChangesOptions<Row> {
   readonly keyOf: (row: Row) => string | number
-  /** Called for the present row, and for a dropped one before anything else is dropped with it. */
+  /** Called for a present row, and for a dropped row before other rows are dropped with it. */
   readonly columnsOf: (row: Row) => Columns
 }
 
@@ -84,7 +90,7 @@ export class Changes<Row extends object> {
     table.observe((before, after) => this.#note(before, after))
   }
 
-  /** Marks a present row whose columns have changed with another table. */
+  /** Marks a present row whose columns of another table have changed. */
   touch(row: Row): void {
     const key = this.#keyOf(row)
     const known = this.#changes.get(key) ?? { stored: row, isCertain: true, row, dropped: undefined }
@@ -95,7 +101,7 @@ export class Changes<Row extends object> {
     this.#changes = new Map()
   }
 
-  /** The changes since the last call. Rows that are as before, or differ only in what is no column, are left out. */
+  /** Changes since the last call, without rows whose columns are unchanged. */
   take(): ChangedRows {
     const rows: ChangedRows = { put: [], changed: [], dropped: [] }
     for (const change of this.#changes.values()) this.#sort(change, rows)
@@ -104,7 +110,10 @@ export class Changes<Row extends object> {
     return rows
   }
 
-  /** The rows of the last `take` were not written, and belong to the next one. Whether the database has its rows is uncertain. */
+  /**
+   * Returns the last `take`, whose rows were not written, to the next `take`. The rows in the database are then
+   * uncertain.
+   */
   giveBack(): void {
     for (const [key, taken] of this.#taken) {
       const later = this.#changes.get(key)

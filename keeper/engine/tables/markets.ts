@@ -1,4 +1,4 @@
-/** Markets, their averages, their batches, and their queues of actions. */
+/** Writes markets, their averages, batches and action queues. */
 import type { Statement } from '../../../db/round-trip.ts'
 import type { Columns } from '../../../db/state-tables.ts'
 import {
@@ -72,7 +72,7 @@ export const actions = (mark: WrittenMark, state: ExchangeState): TablePart =>
 
 // ---------------------------------------------------------------------- batches
 
-/** The columns of a batch that the state does not have are those of the row that clears it. */
+/** Batch columns that the state lacks, from the row that clears the batch. */
 const clearedColumns = ({ lo, hi, volume, demand, supply, rule, as_of }: BatchCleared): Columns => ({
   lo,
   hi,

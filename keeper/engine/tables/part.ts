@@ -8,7 +8,7 @@ import { type ChangedRows, Changes, type ChangesOptions, type Observed, type Wri
 export interface TablePart {
   /** Statements for what has changed since the last call. `group`: the rows that have changed it, of one group or of several. */
   collect(group: readonly Entry[]): Statement[]
-  /** The last collection is not written: it belongs to the next one. */
+  /** The last collection was not written and belongs to the next collection. */
   giveBack(): void
   /** The tables have the present state. */
   forget(): void

@@ -1,4 +1,7 @@
-/** What the rows of a group write beside the tables that follow the state: evidence for operators, bookmarks of commands, and notifications. */
+/**
+ * Writes of a group besides the tables that follow the state: evidence for operators, bookmarks of commands, and
+ * notifications.
+ */
 import { ADJUSTMENT_ENDS_CHANNEL, ADJUSTMENTS_CHANNEL } from '../../../db/adjustments.ts'
 import { JOURNAL_CHANNEL, journalNotices } from '../../../db/journal.ts'
 import type { Notice } from '../../../db/notifications.ts'

@@ -13,11 +13,11 @@ import { rowStatements } from './rows.ts'
 /** Statements that bring the tables of readers in step with the state. */
 export interface TableWriter {
   /**
-   * Changes in the state since the last call, and the rows that have changed it, as statements for one transaction. Called when the state has
-   * exactly these rows, of one or more groups, behind those of the last call. The transaction is repeated until it is committed.
+   * Changes since the last call and their rows, as statements for one transaction, which the caller repeats until it
+   * commits. The state has exactly these rows since the last call.
    */
   collect(rows: readonly Entry[]): Statement[]
-  /** The last statements are not used, because the last of their groups is not stored; the next collection has the rows of the others again. */
+  /** The last statements are not used, because the last of their groups is not stored; the next collection repeats the rows of the stored groups. */
   giveBack(): void
   /** The tables have the present state, because another owner has written them. */
   forget(): void

@@ -71,7 +71,10 @@ function refusedIsNothing(rows: readonly LedgerRow[], attempts: readonly Attempt
     )
 }
 
-/** Each answer shows the balance at its position of the journal, and no earlier position than a client knew of. */
+/**
+ * Each answer shows the balance at its journal position, which is never earlier than a position that a client has
+ * received before.
+ */
 function freshAnswers(
   rows: readonly LedgerRow[],
   attempts: readonly Attempt[],
@@ -119,7 +122,7 @@ function inOrder(groups: readonly Group<LedgerRow>[], arrivals: readonly LedgerC
       if (!isFirst || at === undefined) continue
       const key = `${token}/${account}`
       const command = arrivals[at]
-      // Deposits and closings are the exchange's own commands, which are scheduled apart.
+      // Deposits and closings are the exchange's own commands, scheduled independently of arrivals.
       if (command === undefined || command.kind === 'deposit' || command.kind === 'close') continue
       if ((last.get(key) ?? -1) > at)
         violations.push(`order: ${id} of account ${account} was decided too late`)
@@ -134,7 +137,7 @@ function answered({ neverAnswered, faults }: Observed<LedgerCommand, LedgerRow, 
   return [...open, ...faults.map((fault) => `recovery: ${fault}`)]
 }
 
-/** Commands without a fault are never answered as faulty, whatever shares a group with them. */
+/** A command without a fault is never answered as faulty, whichever commands share its group. */
 function onlyFaulty(attempts: readonly Attempt[]): string[] {
   return attempts
     .filter(({ command, reply }) => {
@@ -153,7 +156,7 @@ function forwardInTime(rows: readonly LedgerRow[]): string[] {
   })
 }
 
-/** Long work that an owner began is finished by the next one. */
+/** The next owner finishes long work that an owner has begun. */
 function finished(rows: readonly LedgerRow[]): string[] {
   const ledger = new Ledger()
   for (const row of rows) ledger.apply(row)

@@ -1,6 +1,6 @@
 /**
- * The smallest exchange that needs everything of the engine: accounts that reserve for orders, long work in steps,
- * repeated commands, faulty ones and rows that the database rejects. All state is entries of one map.
+ * The smallest exchange that needs all of the engine: accounts, reservations, long work in steps, repeated and faulty
+ * commands, rejected rows. Its state is one map.
  */
 import { createHash } from 'node:crypto'
 import type { Millis } from '../../../domain/units.ts'
@@ -19,7 +19,7 @@ export type LedgerKind =
 
 export interface LedgerCommand {
   readonly kind: LedgerKind
-  /** Identity: a repetition has the same one. */
+  /** Identity of the command; a repetition has the same identity. */
   readonly id: string
   /** Number of this attempt, unique in the run. */
   readonly attempt: number

@@ -35,7 +35,7 @@ describe('answers with proofs', () => {
   const path = () => `/v0/auctions/1/${batch}/proof`
   const read = (headers = {}) => exchange.send(null, 'GET', path(), undefined, headers)
 
-  it('when more proofs are requested than may wait, the others are answered with PROOF_CAPACITY', async () => {
+  it('when more proofs are requested than may wait, further requests are answered with PROOF_CAPACITY', async () => {
     const { shard_id, shard_seq } = bookmark
     // Reads with a bookmark share no answer.
     const url = `${path()}?read_after_shard_id=${shard_id}&read_after_shard_seq=${shard_seq}`

@@ -269,7 +269,7 @@ describe('commands over the engine', () => {
       expect(codeOf(other)).to.deep.equal([409, 'CLIENT_REQUEST_REUSED'])
     })
 
-    it('when an atomic batch contains an order that has ended, the order keeps its place and the others are placed', async () => {
+    it('when an atomic batch contains an order that has ended, the order keeps its place and all other orders are placed', async () => {
       const [ended, fresh] = [signedBody(alice), signedBody(alice)]
       await post(alice, ended.body)
       await exchange.cancel(alice, ended.hash)

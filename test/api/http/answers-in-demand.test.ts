@@ -112,7 +112,7 @@ describe('answers in demand', function () {
     for (const each of opened) await each.stop()
   })
 
-  /** Bursts until one of them was answered without the framework in part; its answers, and those requests of all bursts. */
+  /** Bursts until a burst was answered without the framework in part; its answers, and those requests of all bursts. */
   async function demanded(path: string): Promise<{ answers: Received[]; sent: number; direct: number }> {
     for (let sent = BURST; ; sent += BURST) {
       const before = handledRequests

@@ -32,7 +32,7 @@ describe('the frames of one moment', () => {
     ])
   })
 
-  it('when readers follow the same topics, they share one list, whatever the others follow', () => {
+  it('when readers follow the same topics, they share one list, whatever other readers follow', () => {
     const { calls, all } = readers(4)
     const delivery = new Delivery()
     delivery.add([all[0], all[1], all[2]] as Reader[], [frame('a')])

@@ -183,7 +183,7 @@ describe('the topics of the live feed on a socket', function () {
     expect(client.messages.filter(isOf(BOOK, 'update'))).to.deep.equal([])
   })
 
-  it('when a topic cannot be subscribed, the others are, and the error names it', async () => {
+  it('when a topic cannot be subscribed, all other topics are, and the error names it', async () => {
     const client = await connect(null)
     await follow(client, [BOOK])
     client.send('subscribe', { topics: ['user', 'market.99.book', 'market.1.trades'] })

@@ -146,7 +146,7 @@ describe('statistics and tickers of markets', () => {
       })
     }
 
-    it('when one of them fails, those that share it fail alike, and a later one reads for itself', async () => {
+    it('when a shared read fails, all its requests fail alike, and a later request reads for itself', async () => {
       const answers = await Promise.all([
         reads('/v0/orderbook?symbol=NONE'),
         reads('/v0/orderbook?symbol=NONE'),

@@ -357,7 +357,7 @@ describe('POST /v0/orders/place/batch', () => {
     expect((await exchange.send(null, 'POST', '/v0/orders/place/batch', body)).status).to.equal(401)
   })
 
-  it('when all signatures are wrong, it explains the first three and only compares the others', async () => {
+  it('when all signatures are wrong, it explains the first three and only compares the rest', async () => {
     const orders = bodies(
       alice,
       Array.from({ length: 50 }, () => ({})),

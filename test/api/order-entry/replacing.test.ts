@@ -321,7 +321,7 @@ describe('POST /v0/orders/replace', () => {
       for (const one of named.body.results) expect(one).to.include({ is_duplicate: true })
     })
 
-    it('when one of them is rejected, an atomic batch changes nothing, and best_effort the others', async () => {
+    it('when one item is rejected, an atomic batch changes nothing, and best_effort executes all other items', async () => {
       const [one, two] = [await place(alice), await place(alice)]
       const orders = () => [
         byHash(one.order_hash, signedBody(alice, { price: '99' }).body),

@@ -1,4 +1,4 @@
-/** Reads while a projection is being filled: of its tables, and of the others. */
+/** Reads while a projection is being filled: of its tables, and of other tables. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'

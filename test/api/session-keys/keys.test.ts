@@ -58,7 +58,7 @@ describe('session keys', () => {
       expect([...since, ...until]).to.deep.equal(all)
     })
 
-    it('when it is read in pages, each key is in one of them', async () => {
+    it('when the list is read in pages, each key is in exactly one page', async () => {
       const seen: string[] = []
       let cursor: string | null = null
       do {

@@ -102,7 +102,7 @@ describe('AggregatorOracle', () => {
       await verify({ at: to - 1 })
       await refused(verify({ at: to }), 'ObservedOutsideRound', ROUND, AT * 1000, to, to)
     })
-    it('when rounds follow each other at any distance, each moment has at most one of them', async () => {
+    it('when rounds follow each other at any distance, each moment has at most one round', async () => {
       const random = randomOf(3)
       const rounds = Array.from({ length: 12 }, (_, index) => ROUND + BigInt(index))
       let updatedAt = AT

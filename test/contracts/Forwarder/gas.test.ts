@@ -133,7 +133,7 @@ describe('gas of forwarded requests', () => {
       await forwarder.execute(second)
       expect(await nonce()).to.equal(2n)
     })
-    it('when an owner signed two requests with one nonce, the relayer executes one of them and never the other', async () => {
+    it('when an owner signed two requests with one nonce, the relayer executes one request and never the other request', async () => {
       const forwarder = forwarderOf(exchange)
       const [one, other] = [await cancelling(1), await signedNext(0n)]
       await forwarder.execute(other)

@@ -25,7 +25,7 @@ const shuffled = <Item>(items: readonly Item[], random: Random): Item[] =>
     .sort((a, b) => a.place - b.place)
     .map(({ item }) => item)
 
-/** Pairs of a buyer and a seller of the same quantity, one of them the taker: each pair is balanced. */
+/** Pairs of a buyer and a seller of the same quantity, of which one is the taker: each pair is balanced. */
 function drawPairs(users: readonly Wallet[], random: Random, leverage: number): FillInput[][] {
   return Array.from({ length: 3 + random(3) }, () => {
     const [buyer, seller] = shuffled(users, random) as [Wallet, Wallet]

@@ -8,7 +8,7 @@ function shares(total: number, users: readonly Wallet[], random: (end: number) =
   return [...cuts, total].map((cut, index) => cut - (cuts[index - 1] ?? 0)).filter((share) => share > 0)
 }
 
-/** Some users buy, the others sell the same quantity, with partial fills, market orders and mixed taker shares. */
+/** Some users buy, all other users sell the same quantity, with partial fills, market orders and mixed taker shares. */
 export function randomFills(
   exchange: Exchange,
   price: number,

@@ -120,7 +120,7 @@ describe('the balance of the pool', () => {
 })
 
 describe('law of the pool', () => {
-  /** The positions of a whole market: the last account has the opposite of the others. */
+  /** The positions of a whole market: the last account has the opposite of all other positions. */
   const wholeMarket = (batch: AnyBatch, entry: number): AnyBatch => {
     const others = [...batch.openPositions].slice(0, -1)
     const size = -others.reduce((sum, [, position]) => sum + position.size, 0) as Steps

@@ -24,7 +24,7 @@ export class FundingUpdates {
     this.#spec = spec
   }
 
-  /** Queues an update in the direction and resolves once it is mined. The rate is halfway from the middle of its bounds to one of them. */
+  /** Queues an update in the direction and resolves once it is mined. The rate is halfway from the middle of its bounds to a bound. */
   async set(direction: 'up' | 'down'): Promise<void> {
     const queueNo = await waitFor(
       () => this.#enqueue(direction),

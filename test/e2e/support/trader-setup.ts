@@ -16,7 +16,7 @@ export interface TraderSetup {
   /** The first signs with the account's own key, each other with a session key. */
   readonly clients: readonly Client[]
   readonly keys: readonly Wallet[]
-  /** A client of its own whose orders all have this salt: the others may sign meanwhile. */
+  /** A client of its own whose orders all have this salt: other clients may sign meanwhile. */
   readonly withSalt: (salt: bigint) => Client
 }
 

@@ -1,4 +1,4 @@
-/** Blocks that are sent to the engine while it applies the ones in front of them. */
+/** Blocks that are sent to the engine while it applies earlier blocks. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Db } from '../../../db/client.ts'

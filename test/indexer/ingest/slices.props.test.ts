@@ -110,7 +110,7 @@ class ChainModel {
     this.#accounts = accounts
   }
 
-  /** The accounts' deposits, and a request of one of them that takes its whole free balance. */
+  /** The accounts' deposits, and one account's request that takes its whole free balance. */
   begin(): void {
     const { timestamp, deposits } = this.#recording
     this.chain.append(timestamp, [])

@@ -28,7 +28,7 @@ const crash = () => {
 const WITH_EXTRA = [...PROJECTIONS, placedCounts]
 const CHUNK = 100
 
-/** The projections, one of them in its next version. */
+/** The projections, with one projection in its next version. */
 const raised = (projections: readonly Projection[], name: string): readonly Projection[] =>
   projections.map((each) => (each.name === name ? { ...each, version: each.version + 1 } : each))
 
@@ -82,7 +82,7 @@ describe('filling a projection', function () {
     await projectAll(test.db, options(PROJECTIONS))
   }
 
-  it('when a projection is new, it is filled in bounded chunks, and the others are not written', async () => {
+  it('when a projection is new, it is filled in bounded chunks, and no other projection is written', async () => {
     await longJournal()
     const tables = PROJECTIONS.flatMap((each) => each.tables)
     const before = await versionsOf(tables)
@@ -107,7 +107,7 @@ describe('filling a projection', function () {
       version: 1,
       epoch: 1,
     })
-    // From here on it shares the chunks of the others.
+    // From here on it shares the chunks of other projections.
     await appendToJournal(test.db, 'm1', placements(1, 2_000, 3))
     const progress = await projectChunk(test.db, ['m1'], options(WITH_EXTRA))
     expect(progress?.shards[0]?.projections).to.have.members(WITH_EXTRA.map(({ name }) => name))
@@ -146,7 +146,7 @@ describe('filling a projection', function () {
     expect([free, reserved]).to.deep.equal([0n, 2_110n])
   })
 
-  it('when one projection is rebuilt, the epoch stays and the others serve', async () => {
+  it('when one projection is rebuilt, the epoch stays and all other projections serve', async () => {
     await longJournal()
     const before = await dumpReadModel(test.db)
     const others = await versionsOf(['read.balances'])
@@ -197,7 +197,7 @@ describe('filling a projection', function () {
     expect([...(await readPlacedCounts(test.db)).values()]).to.deep.equal(Array(7).fill(300))
   })
 
-  it('when a projection fails, the others of its shard advance', async () => {
+  it('when a projection fails, all other projections of its shard advance', async () => {
     await longJournal()
     const broken: Projection = { ...placedCounts, project: async () => crash() }
     let failures = 0
@@ -225,7 +225,7 @@ describe('filling a projection', function () {
     expect((await placeOf('placed_counts', ACCOUNTS_SHARD))?.seq).to.equal(0)
   })
 
-  it('when rows arrive faster than a fill ends, it joins the others and completes', async () => {
+  it('when rows arrive faster than a fill ends, it joins the other projections and completes', async () => {
     await longJournal()
     const loops = new Projector(
       {

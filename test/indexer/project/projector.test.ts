@@ -147,7 +147,7 @@ describe('the projector', function () {
     })
   })
 
-  it('when rows exceed a chunk, shards with few rows get all of them, and the others equal shares', async () => {
+  it('when rows exceed a chunk, shards with few rows get all their rows, and large shards get equal shares', async () => {
     for (const [shard, rows] of [
       ['m1', 3],
       ['m2', 50],

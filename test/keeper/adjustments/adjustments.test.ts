@@ -41,7 +41,7 @@ describe('the job of adjustments', function () {
     await run.fixture.follow()
   }
 
-  it('when attempts of several accounts wait, one pass signs all, also if one of them cannot be decided on', async () => {
+  it('when attempts of several accounts wait, one pass signs all, also if one attempt cannot be decided on', async () => {
     const [first, second] = [
       await run.accept(run.alice, changeMargin('10')),
       await run.accept(run.bob, changeLeverage(4)),

@@ -190,7 +190,7 @@ describe('the orders that one step of a market changes', function () {
     await insertLongs(fixture, longs, 3_000)
     const close = { accounts: longs, side: 'SHORT', limit: 995, steps: 3_000, reduceOnly: true } as const
     await insertManyOrders(fixture, { ...close, count: 2, perAccount: 1 })
-    // It has the most changes: its own bids cross its sells, besides the one that the others meet.
+    // It has the most changes: its own bids cross its sells, besides the sell that other bids meet.
     const crossed = await insertManyOrders(fixture, { count: 450, perAccount: 450, limit: 1030, steps: 20 })
     await insertManyOrders(fixture, {
       count: 449,

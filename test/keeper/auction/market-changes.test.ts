@@ -170,7 +170,7 @@ describe('changes of a market between two batches', function () {
     await market.fixture.close()
   })
 
-  it('when the leverage cap falls, orders above it end with LEVERAGE_CAP, waiting ones too, and the others settle', async () => {
+  it('when the leverage cap falls, orders above it end with LEVERAGE_CAP, waiting orders too, and all other orders settle', async () => {
     const market = await ChangingMarket.open(chain())
     const activeFrom = await market.schedule({ maxLeverage: 4 })
     await market.report()

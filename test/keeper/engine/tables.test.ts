@@ -327,7 +327,7 @@ describe('tables that follow an exchange', () => {
     expect(await tables.compare()).to.deep.equal([])
   })
 
-  it('when the database refuses one row of a write, the others are written, and the row is counted and left out', async () => {
+  it('when the database refuses one row of a write, all other rows are written, and the refused row is counted and left out', async () => {
     let refused = 0
     const written = createTables(tables.pool, tables.state, { logger: SILENT, onRefused: () => refused++ })
     written.begin()

@@ -145,7 +145,7 @@ describe('the price publisher', () => {
     expect(await fixture.latest()).to.include({ price: e18('130') })
   })
 
-  it('when a source throws, the others go on', async () => {
+  it('when a source throws, all other sources go on', async () => {
     a.answer = (): SourceAnswer => {
       throw new Error('broken')
     }
@@ -153,7 +153,7 @@ describe('the price publisher', () => {
     expect(await fixture.state()).to.deep.include({ status: 'live', dropped: { a: 'NO_READING' } })
   })
 
-  it('when a market is not listed yet, its feed waits without disturbing the others', async () => {
+  it('when a market is not listed yet, its feed waits without disturbing other feeds', async () => {
     const [index] = fixture.feeds
     if (index === undefined) throw new Error('no feed')
     fixture.feeds = [{ ...index, marketId: 99 }, index]

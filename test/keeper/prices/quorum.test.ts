@@ -111,7 +111,7 @@ describe('the quorum of signers', () => {
     ['has a clock that is ahead', (name) => honest(name, 5_001), 'STALE'],
   ]
   for (const [what, make, fault] of cases) {
-    it(`when one of three signers ${what}, the others make the proof, and without them there is none`, async () => {
+    it(`when one of three signers ${what}, the two other signers make the proof, and a single signer makes none`, async () => {
       const [a, b, bad] = [honest('a'), honest('b'), make('c')]
       expect(await proofOf([bad, a, b])).to.deep.equal(sorted(a, b))
       expect(await proofOf([bad, make('d'), honest('e')])).to.equal('NO_QUORUM')
@@ -136,7 +136,7 @@ describe('the quorum of signers', () => {
     expect(faults).to.deep.equal([['silent', 'LATE']])
   })
 
-  it('when a signer was late, it is not asked for a second, so that it does not delay what the others refuse', async () => {
+  it('when a signer was late, it is not asked for a second, so that it does not delay what other signers refuse', async () => {
     let asked = 0
     const silent = faulty('silent', () => {
       asked++
@@ -187,7 +187,7 @@ describe('the quorum of signers', () => {
     expect(asked).to.equal(0)
   })
 
-  it('when some reports of a request are refused, the others have their proofs', async () => {
+  it('when some reports of a request are refused, all other reports have their proofs', async () => {
     const quorum = quorumOf([honest('a'), honest('b')])
     await quorum.collect([request('100'), request('100', OTHER_FEED)])
     clock.value += 500

@@ -92,7 +92,7 @@ describe('the balances of relayers', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('when one balance gets no response, the others are read and that one keeps its value and time', async () => {
+  it('when one balance gets no response, all other balances are read, and that balance keeps its value and time', async () => {
     await read()
     for (const { relayer } of lanes) balances.set(relayer, 3n * ETHER)
     silent.add(lanes[0]?.relayer as string)

@@ -146,7 +146,7 @@ describe('relays of signed requests', function () {
     expect(await transactions()).to.deep.equal([])
   })
 
-  it('when the node rejects the simulation of one request, the others go on, and it is relayed later', async () => {
+  it('when the node rejects the simulation of one request, all other requests go on, and that request is relayed later', async () => {
     const [stuck, other] = [await run.accept(alice, register('one')), await run.accept(bob, register('one'))]
     let isRejecting = true
     const rejecting = (chain: Chain): Chain => ({

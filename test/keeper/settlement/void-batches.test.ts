@@ -49,7 +49,7 @@ describe('a settlement that fails', function () {
       ({ status }) => status,
     )
 
-  it('when the revert names an order, that order ends; the others return with their seq and match again', async () => {
+  it('when the revert names an order, that order ends; all other orders return with their seq and match again', async () => {
     await buy(alice, 10)
     await sell(bob, 10)
     await auction.run()

@@ -148,7 +148,7 @@ describe('a key in a remote signer behind TLS', () => {
   const source = (tls: object): KeySource =>
     createRemoteSigner({ url: server.url, timeoutMs: 10_000, tls }).key(ADDRESS)
 
-  it('when both sides have the certificates, it signs; without one of them the connection fails before a request', async () => {
+  it('when both sides have the certificates, it signs; without either certificate the connection fails before a request', async () => {
     const client = { cert: file('client.pem'), key: file('client.key') }
     const signature = await source({ ca: file('server.pem'), ...client }).sign(Uint8Array.of(1))
     expect(recoverAddress(keccak256('0x01'), toHex(signature)).toLowerCase()).to.equal(ADDRESS)

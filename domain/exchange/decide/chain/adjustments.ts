@@ -55,9 +55,8 @@ function executedAttempt(
 }
 
 /**
- * Ends the attempt behind an adjustment event.
- * `found`: first mismatch of the attempt's events; undefined if no attempt is known. `after`: writes the
- * attempt's end, once the caller has written the position move.
+ * Ends the attempt behind an adjustment event. `found`: first mismatch; undefined if no attempt is known. `after`
+ * writes the attempt's end, once the caller has written the position move.
  */
 export function endAdjustment(
   context: FactContext,

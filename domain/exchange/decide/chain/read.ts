@@ -132,9 +132,8 @@ export interface MovedOrders {
 }
 
 /**
- * Reduce-only orders of accounts with matched positions that move with their mined positions.
- * `after`: new mined positions. `part`: the part that moves them, if any. `asOf`: time of its batch or of the
- * action; orders accepted later reduce the account's next position.
+ * Reduce-only orders whose accounts' matched positions move with the mined positions `after`. `asOf`: time of the batch
+ * or action; orders accepted later reduce the next position.
  */
 export function movedOrders(
   state: ExchangeState,

@@ -10,9 +10,8 @@ import type { ExchangeState } from '../../state.ts'
 import { marketIds } from './read.ts'
 
 /**
- * Releases ended orders up to row `upTo` of the market; market 0 releases completed requests of the accounts.
- * The caller guarantees that readers have these rows durably, and that these rows belong only to blocks that
- * can no longer be rolled back.
+ * Releases ended orders of the market, or completed requests for market 0, up to row `upTo`. The caller guarantees that
+ * readers have these rows durably and no rollback can reach their blocks.
  */
 export interface ReleaseEnded {
   readonly kind: 'release_ended'

@@ -1,9 +1,6 @@
 /**
- * Decides whether a post-only order could take.
- * The earlier of two limit orders is the maker, so an order that crosses no earlier limit order at acceptance
- * is the maker in every pair. Orders that may return to the book at their seq count, too: orders with all
- * steps settling, and orders that left with their position. The account's own orders also count, because
- * self-trade prevention would end the later order.
+ * Decides whether a post-only order could take: an order that crosses no earlier limit order at acceptance is the maker
+ * in every pair.
  */
 import { highestPrice, type MarketSpec, priceOf } from '../../../market/market.ts'
 import type { Order } from '../../../orders/order.ts'
@@ -19,6 +16,8 @@ export function takeRefusal(
 ): OrderRefusal<'WOULD_TAKE'> | null {
   const isBuy = side === 'LONG'
   const opposite = isBuy ? 'SHORT' : 'LONG'
+  // Orders that may return to the book at their seq count too. So do the account's own: self-trade prevention would end
+  // the later order.
   const limits = [books.book.best(opposite)?.price, books.returning.best(opposite)].filter(
     (limit) => limit !== undefined,
   )

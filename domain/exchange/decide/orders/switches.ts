@@ -1,7 +1,6 @@
 /**
- * Dead-man switches of accounts (armed by requests) and of live-feed connections.
- * Renewals of a connection's deadline write no row. The engine's shell stores these deadlines and names the
- * connections that are due.
+ * Dead-man switches of accounts and of live-feed connections. Renewals of a connection's deadline write no row: the
+ * engine's shell stores the deadline and names due connections.
  */
 import type { FiredSwitch } from '../../../journal/switch-rows.ts'
 import { leaveBook } from '../../../orders/open-order.ts'
@@ -159,9 +158,8 @@ export const hasFired = ({ firedSwitches: table }: ExchangeState): boolean => ta
 const keyNameOf = (row: ConnectionSwitchRow | undefined): string | null => row?.key_name ?? null
 
 /**
- * Disarms due switches.
- * A connection's switch fires unless another connection of the same account and credential has a switch that is not due. A
- * revoked API key has no connection left, so its switches fire independently of the account's other keys.
+ * Disarms due switches. A connection's switch fires unless a connection of the same account and credential has a switch
+ * that is not due.
  */
 function fire(draft: Draft, { due }: FireSwitchesCommand, now: Millis): void {
   const { state } = draft

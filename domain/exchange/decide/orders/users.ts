@@ -17,7 +17,7 @@ export interface LoggedIn {
 export const decideLogIn: Decider<LogInCommand, LoggedIn> = (draft, { now }, { address }) =>
   userOf(draft, address, now)
 
-/** The user with the address; a new one gets the next id. */
+/** The user with the address; a new user gets the next id. */
 export function userOf(draft: Draft, address: Address, now: Millis): LoggedIn {
   const { state } = draft
   const known = state.userIds.get(address)

@@ -31,9 +31,8 @@ export interface LiquidationStep {
 const UNCHANGED = { failures: [], actions: 0 }
 
 /**
- * Updates the market's liquidations.
- * No liquidation starts or continues while the contract would accept no action (stale oracle price, no node,
- * market halted or closed) or while settlement is behind. Running liquidations resume afterwards.
+ * Updates the market's liquidations. They pause while settlement is behind or the contract would accept no action:
+ * stale oracle price, no node, or market halted or closed.
  */
 export function updateLiquidations(
   context: TurnContext,

@@ -25,10 +25,8 @@ export interface MarkStep {
 }
 
 /**
- * Computes the mark and publishes it if due.
- * A conditional order triggers only by a mark at which a batch can run. While the market is closed, its
- * oracle price is stale or its settlement is behind, the order waits, so that no stop is lost for lack of a
- * batch. A mark that triggers more orders than one step may change is held until all of them are triggered.
+ * Computes the mark and publishes it if due. Conditional orders trigger only when a batch can run, so that no stop is
+ * lost. A mark is held until all orders that it triggers are triggered.
  */
 export function updateMark(context: TurnContext, memory: TurnMemory): MarkStep {
   const { inputs, marketId } = context

@@ -49,10 +49,8 @@ export const firstStep = (marketId: MarketId, memory: TurnMemory): TurnCommand =
 const NOTHING = { triggered: 0, failures: [], hasQueued: false, batchId: null, inputs: null, refused: [] }
 
 /**
- * Decides turns.
- * A step that writes ends the decision, and the next command continues the turn, so that each step stays
- * within the order bound. An auction attempt that must be repeated also ends the decision. Steps without rows
- * follow each other in one decision.
+ * Decides turns. A step that writes, or an auction attempt to repeat, ends the decision, and the next command continues
+ * the turn. This keeps each decision within the order bound.
  */
 export const marketTurn =
   (hashOrder: HashOrder): Decider<TurnCommand, TurnAnswer, TurnCommand> =>
