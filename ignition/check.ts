@@ -224,8 +224,8 @@ async function checkHistory(
 // ---------------------------------------------------------------------- a market
 
 /**
- * How the market, or the code of the exchange, differs from its description, in one line; null if it does not: any account may have deployed the
- * market. A market that differs must not be announced or listed.
+ * How the market, or the exchange's code, differs from its description, in one line; null if it does not. Any account can deploy a
+ * market: one that differs must not be announced or listed.
  */
 export async function differenceOf(
   input: Omit<CheckInput, 'handedOver' | 'markets'>,

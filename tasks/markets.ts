@@ -79,8 +79,8 @@ interface Sender {
 }
 
 /**
- * Repeats until no call is left that an account may make: each call may satisfy the precondition of another. Market and exchange are checked before each
- * call, at the block at which it is missing: they may have changed since the one before. A market that is live needs no call, and is not checked.
+ * Sends calls until none is left that an account may make. Market and exchange are checked before each call, at the block at which it is missing.
+ * A market that is live needs no call, and is not checked.
  */
 async function sendAll({ deploymentId, ...asked }: MarketQuery, sender: Sender): Promise<boolean> {
   const deployment = readDeployment(deploymentId)

@@ -1,7 +1,4 @@
-/**
- * Groups of the journal that a projector has read. A chunk may end within a group, whose rows belong to several shards: the next chunks take the
- * rest from here. The server would parse all rows of the group for each of them.
- */
+/** Groups of the journal that a projector has read. A chunk may end within a group: the next chunks take the rest from here, and the server parses it once. */
 import type { JournalEntry } from '../../db/journal.ts'
 
 /** A row of the journal with its shard. */
