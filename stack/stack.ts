@@ -14,7 +14,7 @@ import { type DataDir, dataDirAt, emptyDataDir, makeFolder, writePrivate } from 
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { ensureDeployment, marketSpecs } from './deployment.ts'
 import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
-import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
+import { type Environment, type EnvironmentInput, environmentOf, type Ports } from './environment.ts'
 import { loadIssuerKeys } from './issuer/keys.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
@@ -129,14 +129,16 @@ async function start(
   const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
   const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
   const engineAccess = { ...accessOf(engineFiles), databaseUrl: databaseUrls.engine }
+  const standbyPort = await freePort()
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
     issuerKeysFile: dir.issuer,
     pageDir: await page,
     engine: engineAccess,
+    targets: listenersOf(ports, options.standby === true ? standbyPort : null),
   })
-  const { engine, standby } = await startEngine(supervisor, environment, engineFiles)
+  const { engine, standby } = await startEngine(supervisor, environment, engineFiles, standbyPort)
   await listMarkets(db, engineAccess, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
@@ -171,14 +173,21 @@ const accessOf = (files: EngineFiles) => ({
   keys: files.keys,
 })
 
+/** The internal listeners of all processes. */
+const listenersOf = ({ internal }: Ports, standbyPort: number | null): readonly string[] =>
+  [...Object.values(internal), ...(standbyPort === null ? [] : [standbyPort])].map(
+    (port) => `http://${LOOPBACK}:${port}`,
+  )
+
 async function startEngine(
   supervisor: Supervisor,
   { engine: spec }: Environment,
   { standbySocket: socket }: EngineFiles,
+  standbyPort: number,
 ): Promise<Pick<Stack, 'engine' | 'standby'>> {
   const engine = supervisor.start(spec)
   await engine.ready()
-  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, await freePort()))
+  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, standbyPort))
   return { engine, standby }
 }
 

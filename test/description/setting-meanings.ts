@@ -106,6 +106,11 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   PROOF_DAYS: 'retention of the inputs of batches, from which proofs are made',
   PUBLIC_URL:
     'URL by which clients reach the api, in the messages that wallets sign; the default is `HOST` and `PORT`',
+  OPERATE_TARGETS:
+    "internal listeners whose metrics the operator's view shows, as URLs separated by commas (`docs/operate/operator-view.md`)",
+  'api QUEUE_PAGE_PASSWORD':
+    "password of the operator's view, of at least 16 characters, or `QUEUE_PAGE_PASSWORD_FILE`; without it there is no view",
+  'api QUEUE_PAGE_PASSWORD_FILE': "file with the password of the operator's view",
   QUEUE_PAGE_PASSWORD:
     'password of the page with the queue of lanes, of at least 16 characters, or `QUEUE_PAGE_PASSWORD_FILE`; without it there is no page',
   QUEUE_PAGE_PASSWORD_FILE: 'file with the password of the queue page',
