@@ -86,7 +86,10 @@ function composeAuth({ config, engine, db, clock, notifications, limits, logger 
   const acceptsSignature = rpcUrl === null ? null : createContractWallets(rpcUrl, clock)
   const challenges = createChallenges({ db, clock, config })
   const keyCreation = createKeyCreation({ db, clock, challenges, notifications, acceptsSignature })
-  return { ports: { authenticate, failures, challenges, keyCreation, notifications }, stop: () => keyUses.stop() }
+  return {
+    ports: { authenticate, failures, challenges, keyCreation, notifications },
+    stop: () => keyUses.stop(),
+  }
 }
 
 /** What is answered once a transaction of the keeper is on the chain. */

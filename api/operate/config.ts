@@ -10,7 +10,8 @@ export interface OperateConfig {
 
 /** Bounds the work of one reading. */
 const MOST_TARGETS = 64
-const EXPECTED = 'expected URLs of internal listeners without a path, such as http://app1:8081, separated by commas'
+const EXPECTED =
+  'expected URLs of internal listeners without a path, such as http://app1:8081, separated by commas'
 
 /** Null without a password: the api then serves no view for operators. */
 export function readOperate(env: Env, process: string): OperateConfig | null {
@@ -29,5 +30,7 @@ function requireTarget(value: string): string {
   if (url !== null && url.username + url.password !== '')
     return rejectVariable('OPERATE_TARGETS', `contains a URL with credentials: ${EXPECTED}`)
   const isBase = url !== null && ['http:', 'https:'].includes(url.protocol) && url.href === `${url.origin}/`
-  return isBase ? url.origin : rejectVariable('OPERATE_TARGETS', `contains ${JSON.stringify(value)}: ${EXPECTED}`)
+  return isBase
+    ? url.origin
+    : rejectVariable('OPERATE_TARGETS', `contains ${JSON.stringify(value)}: ${EXPECTED}`)
 }

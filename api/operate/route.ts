@@ -81,7 +81,10 @@ export function operateRoutes(app: App, { db, clock, failures, config }: Operate
 
   const processes = kept(() => readProcesses(operate.targets))
 
-  function serve(path: string, read: (readings: readonly ProcessReading[]) => object | Promise<object>): void {
+  function serve(
+    path: string,
+    read: (readings: readonly ProcessReading[]) => object | Promise<object>,
+  ): void {
     const answer = kept(async () => {
       const content = await read(await processes())
       return { time: isoTime(clock.now()), ...content }

@@ -23,7 +23,7 @@ const labelsOf = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     [...text.matchAll(LABEL)].map(([, name, value = '']) => [
       name,
-      value.replaceAll(/\\["n\\]/g, (escape) => ESCAPED[escape] ?? escape),
+      value.replaceAll(/\\["n\\]/g, (pair) => ESCAPED[pair] ?? pair),
     ]),
   )
 

@@ -6,7 +6,7 @@ import type { Millis } from '../../domain/units.ts'
 import { statusView } from '../markets/oracle.ts'
 import { isoTime, maybeTime } from '../wire/amounts.ts'
 import type { ProcessKind, ProcessReading } from './processes.ts'
-import { type FeedRow, type JournalRow, MOST_ACTIONS, type MarketRow } from './query.ts'
+import { type FeedRow, type JournalRow, type MarketRow, MOST_ACTIONS } from './query.ts'
 import type { Sample } from './samples.ts'
 
 /** Digits of a digest that the metric `engine_digest` has. */

@@ -86,9 +86,11 @@ export function createMetrics(): EngineMetrics {
   const marketLate = gauge('engine_market_lateness_seconds', "How late the market's last turn began", [
     'market',
   ])
-  const marketTurn = gauge('engine_market_turn_timestamp_seconds', "Time at which the market's last turn began", [
-    'market',
-  ])
+  const marketTurn = gauge(
+    'engine_market_turn_timestamp_seconds',
+    "Time at which the market's last turn began",
+    ['market'],
+  )
   const waits = histogram(
     'engine_queue_seconds',
     'Time that a command has waited for its decision, by class',
