@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import type { Registry } from 'prom-client'
 import { readOperate } from '../../../api/operate/config.ts'
-import type { Address } from '../../../domain/units.ts'
+import type { Millis } from '../../../domain/units.ts'
 import { createMetrics as createIndexerMetrics } from '../../../indexer/metrics.ts'
 import { createMetrics as createEngineMetrics } from '../../../keeper/engine/metrics.ts'
 import { createMetrics as createKeeperMetrics } from '../../../keeper/metrics.ts'
@@ -32,7 +32,7 @@ const PATHS = ['engine', 'markets', 'relayers', 'queues', 'oracle', 'processes']
   (name) => `/operate/${name}`,
 )
 const MARKET = perpetual.marketId
-const RELAYERS = [`0x${'a1'.repeat(20)}`, `0x${'a2'.repeat(20)}`] as readonly Address[]
+const RELAYERS = [`0x${'a1'.repeat(20)}`, `0x${'a2'.repeat(20)}`] as const
 /** Nothing listens on the first port of the reserved ones. */
 const GONE = 'http://127.0.0.1:1'
 const DIGEST = 'abcdef0123456789abcdef0123456789'
@@ -68,11 +68,11 @@ function memberOf(isOwner: boolean, digest: string) {
 
 function keeperOf(): Registry {
   const metrics = createKeeperMetrics()
-  metrics.balance(`m${MARKET}`, e18('0.25'), Date.now() - 2_000)
+  metrics.balance(`m${MARKET}`, e18('0.25'), (Date.now() - 2_000) as Millis)
   metrics.inFlight(`m${MARKET}`, 2)
   metrics.queued(`m${MARKET}`, 5)
   metrics.freezePending(MARKET, true)
-  metrics.signerFault('two', 'timeout')
+  metrics.signerFault('two', 'UNREACHABLE')
   metrics.observeJobs(async () => new Map(Object.entries({ waiting: 1, active: 4, failed: 7 })))
   return metrics.registry
 }
@@ -252,7 +252,7 @@ describe('api/operate', function () {
         ['two', 'HTTP_500'],
       ],
     )
-    expect(body.signer_faults).to.deep.equal([{ signer: 'two', fault: 'timeout', count: 1 }])
+    expect(body.signer_faults).to.deep.equal([{ signer: 'two', fault: 'UNREACHABLE', count: 1 }])
   })
 
   it('when a process does not answer, the others are shown and it has its fault', async () => {
