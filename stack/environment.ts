@@ -17,6 +17,8 @@ export interface Ports {
   readonly issuer: number
   /** The port of health and metrics of each process. */
   readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop' | 'engine', number>>
+  /** The port of health and metrics of the engine's standby, if there is one. */
+  readonly standby?: number | null
 }
 
 export interface EnvironmentInput {
@@ -91,8 +93,11 @@ const operatorPassword = (): Record<string, string> => {
   return password === undefined ? {} : { QUEUE_PAGE_PASSWORD: password }
 }
 
-const targetsOf = ({ host = LOOPBACK, ports, targets }: EnvironmentInput): string =>
-  (targets ?? Object.values(ports.internal).map((port) => `http://${host}:${port}`)).join(',')
+function targetsOf({ host = LOOPBACK, ports, targets }: EnvironmentInput): string {
+  const standby = ports.standby ?? null
+  const local = [...Object.values(ports.internal), ...(standby === null ? [] : [standby])]
+  return (targets ?? local.map((port) => `http://${host}:${port}`)).join(',')
+}
 
 /** Where the processes listen, and by which URLs clients reach them. */
 function placesOf({ host = LOOPBACK, ports, proxyUrl, issuerUrl }: EnvironmentInput) {

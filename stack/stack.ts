@@ -5,7 +5,6 @@ import type { JsonRpcProvider } from 'ethers'
 import type { Db } from '../db/client.ts'
 import { migrate } from '../db/migrator.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
-import { LOOPBACK } from '../service/environment.ts'
 import { localProvider } from './accounts.ts'
 import type { AdminFile } from './admin.ts'
 import { ensureBackstop } from './backstop.ts'
@@ -127,19 +126,16 @@ async function start(
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
-  const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
-  const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
+  const ports = await portsOf(port, options)
   const engineAccess = { ...accessOf(engineFiles), databaseUrl: databaseUrls.engine }
-  const standbyPort = await freePort()
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
     pricesFile: dir.prices,
     issuerKeysFile: dir.issuer,
     pageDir: await page,
     engine: engineAccess,
-    targets: listenersOf(ports, options.standby === true ? standbyPort : null),
   })
-  const { engine, standby } = await startEngine(supervisor, environment, engineFiles, standbyPort)
+  const { engine, standby } = await startEngine(supervisor, environment, engineFiles, ports.standby)
   await listMarkets(db, engineAccess, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
@@ -174,21 +170,26 @@ const accessOf = (files: EngineFiles) => ({
   keys: files.keys,
 })
 
-/** The internal listeners of all processes. */
-const listenersOf = ({ internal }: Ports, standbyPort: number | null): readonly string[] =>
-  [...Object.values(internal), ...(standbyPort === null ? [] : [standbyPort])].map(
-    (port) => `http://${LOOPBACK}:${port}`,
-  )
+/** `rest`: the port of the api. */
+async function portsOf(rest: number, { port, standby }: StackOptions): Promise<Required<Ports>> {
+  return {
+    rest,
+    issuer: port === 0 ? await freePort() : await preferPort(ISSUER_PORT),
+    internal: await internalPorts(),
+    standby: standby === true ? await freePort() : null,
+  }
+}
 
 async function startEngine(
   supervisor: Supervisor,
   { engine: spec }: Environment,
   { standbySocket: socket }: EngineFiles,
-  standbyPort: number,
+  standbyPort: number | null,
 ): Promise<Pick<Stack, 'engine' | 'standby'>> {
   const engine = supervisor.start(spec)
   await engine.ready()
-  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, standbyPort))
+  const hasStandby = socket !== null && standbyPort !== null
+  const standby = hasStandby ? supervisor.start(standbyOf(spec, socket, standbyPort)) : null
   return { engine, standby }
 }
 

@@ -173,79 +173,92 @@ const processRow = (process: ProcessState): Row => ({
 
 const num = (text: string): Column => ({ num: text })
 
-export function Tables({ operation }: { operation: Operation }) {
-  const { engine, markets, relayers, leases, queues, feeds, processes } = operation
-  return (
-    <>
-      <Table
-        id="engine"
-        title="Engine members"
-        columns={['Member', 'Role', num('Head'), num('Behind by'), 'Digest', 'Digest of the journal']}
-        rows={engine.members.map(memberRow)}
-        none={NO_METRICS}
-      />
-      <Table
-        id="markets"
-        title="Markets"
-        columns={[
-          'Market',
-          'Mode',
-          'Freeze',
-          num('Late by'),
-          num('Last turn'),
-          num('Last batch'),
-          num('Its age'),
-          num('Queued / signed / sent'),
-          num('Settlement lag'),
-          num('Read model behind by'),
-        ]}
-        rows={markets.map(marketRow)}
-        none="No market is listed."
-      />
-      <Table
-        id="relayers"
-        title="Relayers"
-        columns={[
-          'Lane',
-          'Address',
-          'Key',
-          num('Balance'),
-          num('Read before'),
-          num('Next nonce'),
-          num('In flight'),
-          num('Queued'),
-        ]}
-        rows={relayers.map(relayerRow)}
-        none="No relayer key is registered."
-      />
-      <Table
-        id="queues"
-        title="Queues"
-        columns={['Queue', 'State', num('Count')]}
-        rows={queueRows(queues)}
-        none={NO_METRICS}
-      />
-      <Table
-        id="leases"
-        title="Keeper jobs"
-        columns={['Job', 'Owner', num('Token'), 'Lease']}
-        rows={leases.map(leaseRow)}
-        none="No keeper has run a job."
-      />
-      <Table
-        id="oracle"
-        title="Oracle feeds"
-        columns={['Market', 'Feed', 'Status', 'Reason', num('Report age'), 'Sources']}
-        rows={feeds.map(feedRow)}
-        none="No price was ever published."
-      />
-      <Table
-        id="processes"
-        title="Processes"
-        columns={['Listener', 'Process', 'State', 'Started', num('Clock ahead by'), num('Log lines dropped')]}
-        rows={processes.map(processRow)}
-        none="OPERATE_TARGETS of the api names no process."
-      />
-    </>
-  )
-}
+const EngineTable = ({ members }: { members: readonly EngineMember[] }) => (
+  <Table
+    id="engine"
+    title="Engine members"
+    columns={['Member', 'Role', num('Head'), num('Behind by'), 'Digest', 'Digest of the journal']}
+    rows={members.map(memberRow)}
+    none={NO_METRICS}
+  />
+)
+
+const MARKET_COLUMNS = [
+  'Market',
+  'Mode',
+  'Freeze',
+  num('Late by'),
+  num('Last turn'),
+  num('Last batch'),
+  num('Its age'),
+  num('Queued / signed / sent'),
+  num('Settlement lag'),
+  num('Read model behind by'),
+]
+
+const RELAYER_COLUMNS = [
+  'Lane',
+  'Address',
+  'Key',
+  num('Balance'),
+  num('Read before'),
+  num('Next nonce'),
+  num('In flight'),
+  num('Queued'),
+]
+
+const RelayerTable = ({ relayers }: { relayers: readonly RelayerState[] }) => (
+  <Table
+    id="relayers"
+    title="Relayers"
+    columns={RELAYER_COLUMNS}
+    rows={relayers.map(relayerRow)}
+    none="No relayer key is registered."
+  />
+)
+
+const ProcessTable = ({ processes }: { processes: readonly ProcessState[] }) => (
+  <Table
+    id="processes"
+    title="Processes"
+    columns={['Listener', 'Process', 'State', 'Started', num('Clock ahead by'), num('Log lines dropped')]}
+    rows={processes.map(processRow)}
+    none="OPERATE_TARGETS of the api names no process."
+  />
+)
+
+export const Tables = ({ operation }: { operation: Operation }) => (
+  <>
+    <EngineTable members={operation.engine.members} />
+    <Table
+      id="markets"
+      title="Markets"
+      columns={MARKET_COLUMNS}
+      rows={operation.markets.map(marketRow)}
+      none="No market is listed."
+    />
+    <RelayerTable relayers={operation.relayers} />
+    <Table
+      id="queues"
+      title="Queues"
+      columns={['Queue', 'State', num('Count')]}
+      rows={queueRows(operation.queues)}
+      none={NO_METRICS}
+    />
+    <Table
+      id="leases"
+      title="Keeper jobs"
+      columns={['Job', 'Owner', num('Token'), 'Lease']}
+      rows={operation.leases.map(leaseRow)}
+      none="No keeper has run a job."
+    />
+    <Table
+      id="oracle"
+      title="Oracle feeds"
+      columns={['Market', 'Feed', 'Status', 'Reason', num('Report age'), 'Sources']}
+      rows={operation.feeds.map(feedRow)}
+      none="No price was ever published."
+    />
+    <ProcessTable processes={operation.processes} />
+  </>
+)
