@@ -32,7 +32,14 @@ describe("web: the operator's view", function () {
     await members.getByText('owner', { exact: true }).waitFor({ timeout: PATIENCE_MS })
     await members.getByText('follower', { exact: true }).waitFor({ timeout: PATIENCE_MS })
     await members.getByText('equal').nth(1).waitFor({ timeout: PATIENCE_MS })
-    await byId(page, 'operate-markets').getByText('BTC-PERP').waitFor({ timeout: PATIENCE_MS })
+    const market = byId(page, 'operate-markets').locator('tr', { hasText: 'BTC-PERP' })
+    // Lateness and age of the last turn come from the metrics of the owner.
+    for (const column of [2, 3])
+      await market
+        .locator('td')
+        .nth(column)
+        .getByText(/^\d+\.\d+ s$/)
+        .waitFor({ timeout: PATIENCE_MS })
     await byId(page, 'operate-relayers').getByText('m1', { exact: true }).waitFor({ timeout: PATIENCE_MS })
     expect(await violations(page)).to.deep.equal([])
     // A reload forgets the password.
