@@ -206,6 +206,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
     logger,
     ...signatures,
     engine,
+    requests: arrivals,
     tables,
   }
   const pipeline = createCommandPipeline(commandPorts, config)

@@ -133,6 +133,11 @@ export class Connection implements Reader {
     this.#sendText(JSON.stringify(message))
   }
 
+  /** Id of the newest message. */
+  get #requestId(): string {
+    return `${this.#parts.requestId}-${this.#messages}`
+  }
+
   get #now(): string {
     return isoTime(this.#ports.clock.now())
   }
@@ -143,7 +148,7 @@ export class Connection implements Reader {
 
   #reject(id: Id, op: string | null, failure: unknown, topic?: string): void {
     const error = catalogued(failure, this.#ports.logger)
-    const requestId = `${this.#parts.requestId}-${this.#messages}`
+    const requestId = this.#requestId
     const body = errorBody(error, requestId, op !== null && !isCommand(op))
     const retry = error.retryAfter === undefined ? {} : { retry_after: Number(error.retryAfter) }
     const data = { status: error.status, ...body, ...retry }
@@ -172,7 +177,7 @@ export class Connection implements Reader {
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
     if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
-    else if (!('error' in parsed)) void this.#ports.arrivals.receive(() => this.#run(parsed))
+    else if (!('error' in parsed)) void this.#ports.arrivals.receive(this.#requestId, () => this.#run(parsed))
     else if (this.#session.countMalformed()) this.close('malformed')
     else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }

@@ -107,7 +107,7 @@ export function createMetrics(): EngineMetrics {
   return {
     registry,
     waited: (of, ms) => waits.observe({ class: of }, ms / 1000),
-    decided({ kind }, ms, count) {
+    decided({ kind }, ms, { length: count }) {
       decided.observe({ kind }, ms / 1000)
       if (count > 0) rows.inc({ kind }, count)
     },

@@ -26,10 +26,8 @@ interface Dashboard {
 
 const files = readdirSync(FOLDER).toSorted()
 const dashboards = files.map((name) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as Dashboard)
-const panels = dashboards.flatMap(({ title, panels: own }) => own.map((panel) => ({ title, ...panel })))
-const targets = panels.flatMap(({ targets: own, title, id }) =>
-  own.map((target) => ({ at: `${title} ${id}`, ...target })),
-)
+const panels = dashboards.flatMap(({ panels: own }) => own)
+const targets = panels.flatMap(({ targets: own, title }) => own.map((target) => ({ at: title, ...target })))
 
 /** By the name of a series: the labels that it has. */
 function series(): ReadonlyMap<string, readonly string[]> {
