@@ -69,11 +69,14 @@ describe('the trace of an order', function () {
     )
     expect(linesOf('api').some(({ trace_id }) => trace_id === TRACE)).to.equal(true)
     expect(found.every(({ order_ids }) => order_ids?.includes(id))).to.equal(true)
-    expect(found.map(({ kind }) => kind)).to.include.members(['orders', 'turn', 'apply_block'])
+    expect(found.map(({ kind }) => kind)).to.include.members(['orders', 'turn', 'submitted', 'apply_block'])
     const mined = found.find(({ kind }) => kind === 'apply_block')
     const [hash = ''] = mined?.tx_hashes ?? []
-    const receipts = linesOf('keeper').filter(({ tx_hash }) => tx_hash === hash)
-    expect(receipts.map(({ msg }) => msg)).to.include.members(['action signed', 'receipt recorded'])
+    // Its own poll may show the keeper the receipt later than the block reaches the engine.
+    const receipts = await waitFor(
+      async () => linesOf('keeper').filter(({ tx_hash }) => tx_hash === hash),
+      (lines) => lines.some(({ msg }) => msg === 'receipt recorded'),
+    )
     const signed = receipts.find(({ msg }) => msg === 'action signed')
     expect(signed?.batches).to.deep.equal(mined?.batches)
   })
