@@ -85,6 +85,7 @@ export class Connection implements Reader {
   readonly #topics = new Set<string>()
   #switchId: string | null = null
   #messages = 0
+  #requestId = ''
   #pending = 0
   #isOpen = true
   /** The client was asked to wait this long before it connects again. */
@@ -133,11 +134,6 @@ export class Connection implements Reader {
     this.#sendText(JSON.stringify(message))
   }
 
-  /** Id of the newest message. */
-  get #requestId(): string {
-    return `${this.#parts.requestId}-${this.#messages}`
-  }
-
   get #now(): string {
     return isoTime(this.#ports.clock.now())
   }
@@ -148,8 +144,7 @@ export class Connection implements Reader {
 
   #reject(id: Id, op: string | null, failure: unknown, topic?: string): void {
     const error = catalogued(failure, this.#ports.logger)
-    const requestId = this.#requestId
-    const body = errorBody(error, requestId, op !== null && !isCommand(op))
+    const body = errorBody(error, this.#requestId, op !== null && !isCommand(op))
     const retry = error.retryAfter === undefined ? {} : { retry_after: Number(error.retryAfter) }
     const data = { status: error.status, ...body, ...retry }
     this.#sendMessage({ type: 'error', id, ...(topic && { topic: echoText(topic) }), ts: this.#now, data })
@@ -166,7 +161,7 @@ export class Connection implements Reader {
   #receive(data: Buffer, isBinary: boolean): void {
     if (!this.#isOpen) return
     const admission = this.#session.admit(this.#ports.clock.now())
-    this.#messages++
+    this.#requestId = `${this.#parts.requestId}-${++this.#messages}`
     if (admission === 'close') {
       this.close('flood')
       return
