@@ -108,4 +108,4 @@ export const feedStates = (db: Db): Promise<readonly FeedRow[]> =>
     .execute()
 
 export const chainProgress = (db: Db) =>
-  db.selectFrom('chain_progress').select(['head', 'completed_at']).executeTakeFirst()
+  db.selectFrom('chain_progress').select(['head', 'completed_at', 'bank_pause_ends_at']).executeTakeFirst()

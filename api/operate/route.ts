@@ -20,6 +20,7 @@ import {
   relayerKeys,
 } from './query.ts'
 import {
+  bankPauseEnd,
   engineView,
   headsOf,
   leasesView,
@@ -96,9 +97,14 @@ export function operateRoutes(app: App, { db, clock, failures, config }: Operate
     const [journal, digests] = await Promise.all([journalState(db), digestsOf(db, headsOf(readings))])
     return engineView(journal, readings, digests)
   })
-  serve('/operate/markets', async (readings) => ({
-    markets: marketsView(await marketStates(db), readings, clock.now()),
-  }))
+  serve('/operate/markets', async (readings) => {
+    const [rows, progress] = await Promise.all([marketStates(db), chainProgress(db)])
+    const now = clock.now()
+    return {
+      bank_pause_ends_at: bankPauseEnd(progress?.bank_pause_ends_at ?? 0, now),
+      markets: marketsView(rows, readings, now),
+    }
+  })
   serve('/operate/relayers', async (readings) => {
     const [keys, leases] = await Promise.all([relayerKeys(db, chainId), jobLeases(db)])
     const now = clock.now()

@@ -1,6 +1,6 @@
 /** The answers of the operator's view, from rows of the database and metrics of the processes. */
 import { toMarketTerms } from '../../db/terms.ts'
-import { modeInForce } from '../../domain/market/changes.ts'
+import { type ChainTerms, modeInForce } from '../../domain/market/changes.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
 import type { Millis } from '../../domain/units.ts'
 import { statusView } from '../markets/oracle.ts'
@@ -77,6 +77,17 @@ export function engineView(
 
 // ---------------------------------------------------------------------- markets
 
+/** The next change of the mode on the chain that is announced and not in force; null without one. */
+function announcedMode({ pending: { mode, restriction } }: ChainTerms, now: Millis) {
+  const changes = [mode, restriction].filter((change) => change !== null && change.activeFrom > now)
+  const [next] = changes.toSorted((a, b) => (a?.activeFrom ?? 0) - (b?.activeFrom ?? 0))
+  return next ? { mode: next.mode, active_from: isoTime(next.activeFrom) } : null
+}
+
+/** In Unix seconds as the chain has it; null if the bank is not paused. */
+export const bankPauseEnd = (endsAt: number, now: Millis): string | null =>
+  endsAt * 1000 > now ? isoTime(endsAt * 1000) : null
+
 export function marketsView(rows: readonly MarketRow[], readings: readonly ProcessReading[], now: Millis) {
   const owners = ofKind(readings, 'engine').filter(({ samples }) => samples.value('engine_is_owner') === 1)
   const late = byLabel(owners, 'engine_market_lateness_seconds', 'market')
@@ -86,10 +97,12 @@ export function marketsView(rows: readonly MarketRow[], readings: readonly Proce
     const market = String(row.market_id)
     const turnAt = turns.get(market)
     const pending = row.queued + row.signed + row.submitted
+    const terms = toMarketTerms(row, fromStoredSpec(row.spec))
     return {
       market_id: row.market_id,
       symbol: row.symbol,
-      mode: modeInForce(toMarketTerms(row, fromStoredSpec(row.spec)), now),
+      mode: modeInForce(terms, now),
+      announced_mode: announcedMode(terms.chain, now),
       restriction: row.mode,
       freeze_pending: freezes.has(market) ? freezes.get(market) === 1 : null,
       lateness_seconds: late.get(market) ?? null,

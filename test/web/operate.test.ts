@@ -34,7 +34,7 @@ describe("web: the operator's view", function () {
     await members.getByText('equal').nth(1).waitFor({ timeout: PATIENCE_MS })
     const market = byId(page, 'operate-markets').locator('tr', { hasText: 'BTC-PERP' })
     // Lateness and age of the last turn come from the metrics of the owner.
-    for (const column of [2, 3])
+    for (const column of [3, 4])
       await market
         .locator('td')
         .nth(column)

@@ -33,6 +33,7 @@ export interface MarketState {
   readonly market_id: number
   readonly symbol: string
   readonly mode: string
+  readonly announced_mode: { readonly mode: string; readonly active_from: string } | null
   readonly restriction: string
   readonly freeze_pending: boolean | null
   readonly lateness_seconds: number | null
@@ -107,6 +108,8 @@ export interface ChainState {
 export interface Operation {
   readonly time: string
   readonly engine: EngineState
+  /** Null unless the bank is paused. */
+  readonly bank_pause_ends_at: string | null
   readonly markets: readonly MarketState[]
   readonly relayers: readonly RelayerState[]
   readonly leases: readonly LeaseState[]
@@ -140,14 +143,20 @@ async function read<Answer>(name: string): Promise<Answer> {
 }
 
 export async function readOperation(): Promise<Operation> {
-  const [engine, { markets }, { relayers, leases }, queues, { feeds }, { chain, processes, time }] =
-    await Promise.all([
-      read<EngineState>('engine'),
-      read<Pick<Operation, 'markets'>>('markets'),
-      read<Pick<Operation, 'relayers' | 'leases'>>('relayers'),
-      read<QueueState>('queues'),
-      read<Pick<Operation, 'feeds'>>('oracle'),
-      read<Pick<Operation, 'chain' | 'processes' | 'time'>>('processes'),
-    ])
-  return { time, engine, markets, relayers, leases, queues, feeds, chain, processes }
+  const [
+    engine,
+    { markets, bank_pause_ends_at },
+    { relayers, leases },
+    queues,
+    { feeds },
+    { chain, processes, time },
+  ] = await Promise.all([
+    read<EngineState>('engine'),
+    read<Pick<Operation, 'markets' | 'bank_pause_ends_at'>>('markets'),
+    read<Pick<Operation, 'relayers' | 'leases'>>('relayers'),
+    read<QueueState>('queues'),
+    read<Pick<Operation, 'feeds'>>('oracle'),
+    read<Pick<Operation, 'chain' | 'processes' | 'time'>>('processes'),
+  ])
+  return { time, engine, bank_pause_ends_at, markets, relayers, leases, queues, feeds, chain, processes }
 }

@@ -16,7 +16,9 @@ const LATE_MS = 10_000
 const worst = (values: readonly (number | null)[]): number | null =>
   values.reduce((most, value) => (value === null ? most : Math.max(most ?? value, value)), null)
 
-function Cards({ operation: { engine, markets, relayers, queues, feeds, chain, processes } }: CardsProps) {
+function Cards({ operation }: CardsProps) {
+  const { engine, markets, relayers, queues, feeds, chain, processes } = operation
+  const { bank_pause_ends_at: pausedUntil } = operation
   const lag = worst(markets.map(({ settlement }) => settlement.lag_ms))
   const balances = relayers.flatMap(({ balance }) => balance ?? [])
   const lowest = balances.length === 0 ? null : Math.min(...balances)
@@ -34,9 +36,9 @@ function Cards({ operation: { engine, markets, relayers, queues, feeds, chain, p
     },
     {
       name: 'Markets',
-      ok: closed.length === 0,
+      ok: closed.length === 0 && pausedUntil === null,
       text: closed.length === 0 ? 'all open' : closed.map(({ symbol }) => symbol).join(', '),
-      more: `${markets.length} listed`,
+      more: pausedUntil === null ? `${markets.length} listed` : `bank paused until ${dateTime(pausedUntil)}`,
     },
     {
       name: 'Settlement',

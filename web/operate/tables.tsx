@@ -88,11 +88,13 @@ const memberRow = (member: EngineMember): Row => ({
 
 const marketRow = (market: MarketState): Row => {
   const { queued, signed, submitted, is_complete, lag_ms } = market.settlement
+  const { announced_mode: announced } = market
   return {
     key: String(market.market_id),
     cells: [
       market.symbol,
       <Light key="mode" ok={market.mode === 'open'} text={codeWords(market.mode)} />,
+      announced === null ? 'none' : `${codeWords(announced.mode)} ${dateTime(announced.active_from)}`,
       market.freeze_pending === true ? <Light ok={false} text="requested" /> : 'none',
       seconds(market.lateness_seconds),
       age(market.turn_age_ms),
@@ -186,6 +188,7 @@ const EngineTable = ({ members }: { members: readonly EngineMember[] }) => (
 const MARKET_COLUMNS = [
   'Market',
   'Mode',
+  'Announced',
   'Freeze',
   num('Late by'),
   num('Last turn'),

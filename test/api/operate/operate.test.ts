@@ -4,6 +4,9 @@ import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
 import type { Registry } from 'prom-client'
 import { readOperate } from '../../../api/operate/config.ts'
+import { listedTerms } from '../../../domain/market/changes.ts'
+import { listedParameters } from '../../../domain/market/parameters.ts'
+import { toStoredTerms } from '../../../domain/market/stored-terms.ts'
 import type { Millis } from '../../../domain/units.ts'
 import { createMetrics as createIndexerMetrics } from '../../../indexer/metrics.ts'
 import { createMetrics as createEngineMetrics } from '../../../keeper/engine/metrics.ts'
@@ -13,7 +16,7 @@ import { serveHealth } from '../../../service/health.ts'
 import type { HttpListener } from '../../../service/http-listener.ts'
 import { createMetrics as createSignerMetrics } from '../../../signer/metrics.ts'
 import { SILENT_LOGGER } from '../../keeper/support/market-fixture.ts'
-import { e18, perpetual } from '../../support/markets.ts'
+import { binary, e18, future, perpetual } from '../../support/markets.ts'
 import {
   type Answer,
   codeOf,
@@ -36,6 +39,8 @@ const RELAYERS = [`0x${'a1'.repeat(20)}`, `0x${'a2'.repeat(20)}`] as const
 /** Nothing listens on the first port of the reserved ones. */
 const GONE = 'http://127.0.0.1:1'
 const DIGEST = 'abcdef0123456789abcdef0123456789'
+/** In Unix seconds: an hour from now. */
+const PAUSE_ENDS_AT = Math.floor(Date.now() / 1000) + 3_600
 /** Behind all groups of the fixture. */
 const HEAD = 1_000_000
 const OTHER_DIGEST = 'ffffff0123456789abcdef0123456789'
@@ -97,6 +102,20 @@ async function seed({ db }: ExchangeFixture): Promise<void> {
       insert into actions (market_id, queue_no, kind, as_of, status, created_at, payload)
       values (${MARKET}, ${queueNo + 1}, 'update_funding', ${Date.now() - 60_000 + queueNo}, ${status}, 0, '{}')
     `.execute(db)
+  const halted = { mode: 'halted', activeFrom: ((PAUSE_ENDS_AT + 1) * 1000) as Millis } as const
+  const terms = listedTerms(listedParameters(future, null))
+  const announced = { ...terms, pending: { ...terms.pending, restriction: halted } }
+  await db
+    .updateTable('markets')
+    .set({ terms: JSON.stringify(toStoredTerms(announced)) })
+    .where('market_id', '=', future.marketId)
+    .execute()
+  await db
+    .updateTable('markets')
+    .set({ mode: 'cancel_only' })
+    .where('market_id', '=', binary.marketId)
+    .execute()
+  await db.updateTable('chain_progress').set({ bank_pause_ends_at: PAUSE_ENDS_AT }).execute()
   const readings = [
     {
       source: 'one',
@@ -216,6 +235,23 @@ describe('api/operate', function () {
     expect(quiet.settlement).to.deep.include({ queued: 0, lag_ms: null })
   })
 
+  it('when a market is restricted, a mode is announced and the bank is paused, the view shows each of them', async () => {
+    const { body } = await read('/operate/markets')
+    expect(body.bank_pause_ends_at).to.equal(new Date(PAUSE_ENDS_AT * 1000).toISOString())
+    const modes = body.markets.map((market: Record<string, unknown>) => [
+      market.market_id,
+      market.mode,
+      market.restriction,
+      market.announced_mode,
+    ])
+    const at = new Date((PAUSE_ENDS_AT + 1) * 1000).toISOString()
+    expect(modes).to.have.deep.members([
+      [MARKET, 'open', 'open', null],
+      [future.marketId, 'open', 'open', { mode: 'halted', active_from: at }],
+      [binary.marketId, 'cancel_only', 'cancel_only', null],
+    ])
+  })
+
   it('when a lane has had two keys, the newest one has balance and transactions, and both have their nonces', async () => {
     const { body } = await read('/operate/relayers')
     const [present, former] = body.relayers
@@ -278,12 +314,14 @@ describe('api/operate', function () {
   it('when many pages read at once, the processes are read once', async () => {
     await read('/operate/processes')
     const before = owner.reads()
+    const began = performance.now()
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, at) => read(PATHS[at % PATHS.length] as string)),
     )
     expect(answers.every(({ status }) => status === 200)).to.equal(true)
-    // A second may have passed since the reading before.
-    expect(owner.reads() - before).to.be.at.most(2)
+    // One more for each second that has passed.
+    const most = 2 + Math.floor((performance.now() - began) / 1_000)
+    expect(owner.reads() - before).to.be.at.most(most)
   })
 
   it('when no password is set, the paths do not exist', async () => {
@@ -300,17 +338,18 @@ describe('api/operate', function () {
   })
 
   it('when an address tries too many passwords, it must wait, also with the right one', async () => {
-    const guarded = await startExchange({ QUEUE_PAGE_PASSWORD: PASSWORD, RATE_LIMIT_FAILURES: '1' })
+    const guarded = await startExchange({
+      QUEUE_PAGE_PASSWORD: PASSWORD,
+      RATE_LIMIT_FAILURES: '0',
+      RATE_LIMIT_WINDOW_SECONDS: '600',
+    })
     try {
-      const codes: unknown[] = []
-      for (let attempt = 0; attempt < 7; attempt++)
-        codes.push(codeOf(await guarded.send(null, 'GET', '/operate/queues', undefined, basic('x:wrong'))))
-      expect(codes[0]).to.deep.equal([401, 'OPERATOR_PASSWORD'])
-      expect(codes.at(-1)).to.deep.equal([429, 'RATE_LIMITED'])
-      expect(codeOf(await guarded.send(null, 'GET', '/operate/queues', undefined, OPERATOR))).to.deep.equal([
-        429,
-        'RATE_LIMITED',
-      ])
+      const attempt = async (headers: Record<string, string>) =>
+        codeOf(await guarded.send(null, 'GET', '/operate/queues', undefined, headers))
+      expect(await attempt(OPERATOR)).to.deep.equal([200, undefined])
+      expect(await attempt(basic('x:wrong'))).to.deep.equal([401, 'OPERATOR_PASSWORD'])
+      expect(await attempt(basic('x:wrong'))).to.deep.equal([429, 'RATE_LIMITED'])
+      expect(await attempt(OPERATOR)).to.deep.equal([429, 'RATE_LIMITED'])
     } finally {
       await guarded.stop()
     }
