@@ -21,6 +21,7 @@ import { proofRoutes } from './auctions/proof-route.ts'
 import { auctionRoutes } from './auctions/route.ts'
 import type { Authenticate } from './auth/authenticator.ts'
 import type { Challenges } from './auth/challenges.ts'
+import type { FailedCredentials } from './auth/failed-credentials.ts'
 import type { KeyCreation } from './auth/key-creation.ts'
 import { authRoutes } from './auth/route.ts'
 import { builderRoutes } from './builders/route.ts'
@@ -69,6 +70,7 @@ import type { MarketDirectory } from './markets/market-directory.ts'
 import { marketRoutes } from './markets/route.ts'
 import type { Metrics } from './metrics.ts'
 import { openInterestRoutes } from './open-interest/route.ts'
+import { operateRoutes } from './operate/route.ts'
 import { oracleRoutes } from './oracle/route.ts'
 import { orderBookRoutes } from './order-book/route.ts'
 import type { OrderCommands } from './order-entry/order-commands.ts'
@@ -108,6 +110,7 @@ export interface AppPorts {
   readonly requestCounts: RequestCounts
   readonly metrics: Metrics
   readonly authenticate: Authenticate
+  readonly failures: FailedCredentials
   readonly challenges: Challenges
   readonly keyCreation: KeyCreation
   readonly notifications: Pick<Notifications, 'announce'>
@@ -243,6 +246,7 @@ function addRoutes(app: App, ports: AppPorts, { share, access, release }: RouteP
   faucetRoutes(app, ports)
   sessionKeyRoutes(app, ports)
   marginNonceRoutes(app, ports)
+  operateRoutes(app, ports)
   liveRoute(app, { ...ports, access, release })
 }
 

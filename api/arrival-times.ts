@@ -7,13 +7,21 @@ const PAUSE_MS = 100
 /** Bytes that are read within this time after a pause may have arrived during the pause. */
 const DRAIN_MS = 500
 
+/** The request whose work runs. */
+export interface PresentRequest {
+  /** By the monotonic clock. */
+  readonly arrivedAt: number
+  /** Names the request in the log lines of all processes. */
+  readonly traceId: string
+}
+
 /**
  * Times by the monotonic clock, never later than the true times: the engine rejects an attempt older than another's
  * answer. Bytes that arrive during a pause are read only afterwards.
  */
 export class ArrivalTimes {
   readonly #monotonic: () => number
-  readonly #requests = new AsyncLocalStorage<number>()
+  readonly #requests = new AsyncLocalStorage<PresentRequest>()
   readonly #timer: NodeJS.Timeout
   #tickAt: number
   #pausedFrom = 0
@@ -45,19 +53,24 @@ export class ArrivalTimes {
     return now < this.#drainedAt ? this.#pausedFrom : now
   }
 
-  /** Runs the work of a request that has arrived at the time. */
-  run<Result>(at: number, work: () => Result): Result {
-    return this.#requests.run(at, work)
+  /** Runs the work of the request. */
+  run<Result>(request: PresentRequest, work: () => Result): Result {
+    return this.#requests.run(request, work)
   }
 
   /** Runs the work of a request that is read now. */
-  receive<Result>(work: () => Result): Result {
-    return this.run(this.now(), work)
+  receive<Result>(traceId: string, work: () => Result): Result {
+    return this.run({ arrivedAt: this.now(), traceId }, work)
   }
 
   /** Arrival of the present request; the present time outside of requests. */
   get current(): number {
-    return this.#requests.getStore() ?? this.now()
+    return this.#requests.getStore()?.arrivedAt ?? this.now()
+  }
+
+  /** Trace id of the present request; undefined outside of requests. */
+  get traceId(): string | undefined {
+    return this.#requests.getStore()?.traceId
   }
 
   stop(): void {

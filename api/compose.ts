@@ -86,7 +86,10 @@ function composeAuth({ config, engine, db, clock, notifications, limits, logger 
   const acceptsSignature = rpcUrl === null ? null : createContractWallets(rpcUrl, clock)
   const challenges = createChallenges({ db, clock, config })
   const keyCreation = createKeyCreation({ db, clock, challenges, notifications, acceptsSignature })
-  return { ports: { authenticate, challenges, keyCreation, notifications }, stop: () => keyUses.stop() }
+  return {
+    ports: { authenticate, failures, challenges, keyCreation, notifications },
+    stop: () => keyUses.stop(),
+  }
 }
 
 /** Endpoints whose requests the keeper executes with a transaction. */
@@ -203,6 +206,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
     logger,
     ...signatures,
     engine,
+    requests: arrivals,
     tables,
   }
   const pipeline = createCommandPipeline(commandPorts, config)

@@ -14,6 +14,7 @@ import {
 import { redisUrlOf } from '../service/redis.ts'
 import { isNetwork } from './auth/address-list.ts'
 import type { HistoryConfig } from './history/files.ts'
+import { type OperateConfig, readOperate } from './operate/config.ts'
 import { type PageConfig, readPage } from './page/config.ts'
 
 export interface BearerConfig {
@@ -139,6 +140,8 @@ export interface Config extends ProcessConfig {
   readonly walletSigning: WalletSigning
   /** The page for browsers; null: the api serves none. */
   readonly page: PageConfig | null
+  /** The view of operators; null: the api serves none. */
+  readonly operate: OperateConfig | null
   readonly limits: Limits
   /** Files of the public history. */
   readonly history: HistoryConfig
@@ -361,6 +364,7 @@ export function readConfig(env: Env): Config {
     bearer: readBearer(env),
     walletSigning: readWalletSigning(env, publicListener),
     page: readPage(env, PROCESS),
+    operate: readOperate(env, PROCESS),
     limits,
     history: readHistory(env, historyWaitMs),
     live: readLive(env, limits),

@@ -57,21 +57,21 @@ export function createEngineCalls(
   engine: Engine,
   logger: EngineCallLogger,
   { commandTimeoutMs }: { readonly commandTimeoutMs: number },
-  arrivals: Pick<ArrivalTimes, 'current'>,
+  requests: Pick<ArrivalTimes, 'current' | 'traceId'>,
 ): EngineCalls {
   const submit = async <Kind extends CommandKind>(
     command: CommandOf<Kind>,
     budgetMs: number,
     arrivedAt?: number,
   ): Promise<EngineReply<AnswerOf<Kind>>> => {
-    const reply = await engine.submit<Kind>(command, budgetMs, arrivedAt)
+    const reply = await engine.submit<Kind>(command, budgetMs, arrivedAt, requests.traceId)
     if ('none' in reply && isFault(reply))
       logger.error({ ...reply, command: command.kind }, 'the engine has not executed a command')
     return reply
   }
   return {
     async decide(command, budgetMs) {
-      const reply = await submit(command, budgetMs, arrivals.current)
+      const reply = await submit(command, budgetMs, requests.current)
       if ('none' in reply) throw unansweredError(reply)
       return reply.answer
     },

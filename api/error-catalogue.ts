@@ -147,6 +147,7 @@ export const CATALOGUE = {
   BEARER_ALGORITHM: permanent(401, 'The identity token is not signed with an accepted algorithm.'),
   BEARER_KEY_UNKNOWN: permanent(401, 'The identity token names no key of the identity provider.'),
   BEARER_NOT_CONFIGURED: permanent(401, 'Identity tokens are not accepted here; use an API key.'),
+  OPERATOR_PASSWORD: permanent(401, "The operator's view requires the operator's password."),
   READ_ONLY_KEY: permanent(
     403,
     'The API key is read-only; use a key with the scope trade, or an identity token.',

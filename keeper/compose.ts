@@ -301,6 +301,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   const balances = adapters.balances()
   const stopInforming = runInforming(parts, links)
   const readiness = createReadiness(checksOf(db, adapters, markets), logger)
+  metrics.observeJobs(() => adapters.laneQueue.countJobs())
   const page = await queuePageOf(config, adapters)
   const health = await serveHealth({
     ...config.internal,

@@ -5,6 +5,7 @@ import { type Env, environment, type ProcessConfig, rejectVariable } from '../se
 import { JsonError } from '../service/json-reader.ts'
 import { type KeyReader, keyReader, readAll, textOfFile } from '../service/keys/key-settings.ts'
 import type { KeySource } from '../service/keys/key-source.ts'
+import { operatorPasswordOf } from '../service/operator-password.ts'
 import { redisUrlOf } from '../service/redis.ts'
 import { type EngineAccess, engineAccess } from './engine/link/access.ts'
 import { oracleKeysOf, type RelayerKeys, relayerKeysOf } from './key-config.ts'
@@ -105,21 +106,6 @@ function checkSigners(
   return prices
 }
 
-const LEAST_PASSWORD = 16
-
-/** The error does not repeat the password. */
-function queuePagePasswordOf(env: Env): string | null {
-  const { optional } = environment(env, 'keeper')
-  const file = optional('QUEUE_PAGE_PASSWORD_FILE')
-  const password =
-    file === null ? optional('QUEUE_PAGE_PASSWORD') : textOfFile('QUEUE_PAGE_PASSWORD_FILE', file).trim()
-  if (password === null || password.length >= LEAST_PASSWORD) return password
-  return rejectVariable(
-    file === null ? 'QUEUE_PAGE_PASSWORD' : 'QUEUE_PAGE_PASSWORD_FILE',
-    `has a password that is too short: expected at least ${LEAST_PASSWORD} characters`,
-  )
-}
-
 const GWEI = 10n ** 9n
 const ETHER = 10n ** 18n
 
@@ -208,7 +194,7 @@ function otherSettingsOf(env: Env): Omit<Config, 'relayerKeys' | 'prices'> {
     },
     rpcTimeoutMs: count('RPC_TIMEOUT_MS', 3_000),
     sendTimeoutMs,
-    queuePagePassword: queuePagePasswordOf(env),
+    queuePagePassword: operatorPasswordOf(env, 'keeper'),
     proofDays: count('PROOF_DAYS', 90),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
   }

@@ -8,7 +8,11 @@ import type { PriceMetrics } from './prices/ports.ts'
 
 export interface KeeperMetrics extends Metrics, PriceMetrics, FigureMetrics, BackupMetrics {
   readonly registry: Registry
+  /** `count` is called at each scrape: jobs of relayer lanes by state; empty while the queue is not open. */
+  observeJobs(count: CountJobs): void
 }
+
+type CountJobs = () => Promise<ReadonlyMap<string, number>>
 
 const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   stages: histogram('keeper_settlement_seconds', 'Time between two stages of a settlement', LATENCY_SECONDS, [
@@ -99,9 +103,14 @@ export function createMetrics(): KeeperMetrics {
     ([figure, [name, help]]) =>
       [figure as keyof MarketFigures, instruments.gauge(name, help, ['market'])] as const,
   )
+  let countJobs: CountJobs = async () => new Map()
+  instruments.collected('keeper_lane_jobs', 'Jobs of relayer lanes by state', 'state', () => countJobs())
   const label = (marketId: number) => ({ market: String(marketId) })
   return {
     registry,
+    observeJobs(count) {
+      countJobs = count
+    },
     stage: (stage, seconds) => known.stages.observe({ stage }, seconds),
     transactionEnded: (outcome) => known.ended.inc({ outcome }),
     inFlight: (lane, count) => known.inFlight.set({ lane }, count),

@@ -11,6 +11,13 @@ export interface Instruments {
   gauge<Label extends string>(name: string, help: string, labelNames?: readonly Label[]): Gauge<Label>
   /** A gauge that calls `read` at each scrape. */
   computed(name: string, help: string, read: () => number): void
+  /** A gauge by one label that calls `read` at each scrape. */
+  collected<Label extends string>(
+    name: string,
+    help: string,
+    label: Label,
+    read: () => Promise<ReadonlyMap<string, number>>,
+  ): void
   histogram<Label extends string>(
     name: string,
     help: string,
@@ -53,6 +60,19 @@ export function createRegistry(): { readonly registry: Registry; readonly instru
           registers,
           collect() {
             this.set(read())
+          },
+        })
+      },
+      collected(name, help, label, read) {
+        new Gauge<string>({
+          name,
+          help,
+          labelNames: [label],
+          registers,
+          async collect() {
+            const values = await read()
+            this.reset()
+            for (const [value, count] of values) this.set({ [label]: value }, count)
           },
         })
       },

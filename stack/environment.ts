@@ -17,6 +17,8 @@ export interface Ports {
   readonly issuer: number
   /** The port of health and metrics of each process. */
   readonly internal: Readonly<Record<'api' | 'keeper' | 'indexer' | 'backstop' | 'engine', number>>
+  /** The port of health and metrics of the engine's standby, if there is one. */
+  readonly standby?: number | null
 }
 
 export interface EnvironmentInput {
@@ -46,6 +48,8 @@ export interface EnvironmentInput {
   /** By default the identity provider runs at `host`. */
   readonly issuerUrl?: string
   readonly redisUrl?: string
+  /** Internal listeners that the operator's view shows; by default those of this environment. */
+  readonly targets?: readonly string[]
   /** The secret of signers in other processes; by default the keeper signs with its own key. */
   readonly signerSecret?: string
 }
@@ -82,6 +86,18 @@ const LOCAL_RATE_LIMITS = {
 }
 
 const AT_HEALTH = '/health/ready'
+
+/** The operator's password, if the caller's environment has one: it opens the queue page and the operator's view. */
+const operatorPassword = (): Record<string, string> => {
+  const { QUEUE_PAGE_PASSWORD: password } = process.env
+  return password === undefined ? {} : { QUEUE_PAGE_PASSWORD: password }
+}
+
+function targetsOf({ host = LOOPBACK, ports, targets }: EnvironmentInput): string {
+  const standby = ports.standby ?? null
+  const local = [...Object.values(ports.internal), ...(standby === null ? [] : [standby])]
+  return (targets ?? local.map((port) => `http://${host}:${port}`)).join(',')
+}
 
 /** Where the processes listen, and by which URLs clients reach them. */
 function placesOf({ host = LOOPBACK, ports, proxyUrl, issuerUrl }: EnvironmentInput) {
@@ -162,6 +178,8 @@ function apiVariables(input: EnvironmentInput): Record<string, string> {
     AUTH_ISSUER: issuerUrl,
     AUTH_AUDIENCE: AUDIENCE,
     ...LOCAL_RATE_LIMITS,
+    OPERATE_TARGETS: targetsOf(input),
+    ...operatorPassword(),
     ...redisVariable(input),
     ...(proxyUrl !== undefined && { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
     ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
@@ -173,6 +191,7 @@ function keeperVariables(input: EnvironmentInput): Record<string, string> {
   return {
     RELAYER_KEYS: JSON.stringify(relayerKeys(keys)),
     PRICES_FILE: pricesFile,
+    ...operatorPassword(),
     ...(signerSecret === undefined
       ? { ORACLE_KEYS: JSON.stringify({ [LOCAL_SIGNER]: keys.oracle.privateKey }) }
       : { SIGNER_SECRET: signerSecret }),

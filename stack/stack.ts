@@ -14,7 +14,7 @@ import { type DataDir, dataDirAt, emptyDataDir, makeFolder, writePrivate } from 
 import { createLogins, type DatabaseUrls } from './database-logins.ts'
 import { ensureDeployment, marketSpecs } from './deployment.ts'
 import { type EngineFiles, listMarkets, membersOf, writeEngineFiles } from './engine.ts'
-import { type Environment, type EnvironmentInput, environmentOf } from './environment.ts'
+import { type Environment, type EnvironmentInput, environmentOf, type Ports } from './environment.ts'
 import { loadIssuerKeys } from './issuer/keys.ts'
 import { type Keys, loadKeys } from './keys.ts'
 import { lockDataDir } from './lock.ts'
@@ -126,8 +126,7 @@ async function start(
 
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
-  const issuerPort = options.port === 0 ? await freePort() : await preferPort(ISSUER_PORT)
-  const ports = { rest: port, issuer: issuerPort, internal: await internalPorts() }
+  const ports = await portsOf(port, options)
   const engineAccess = { ...accessOf(engineFiles), databaseUrl: databaseUrls.engine }
   const environment = environmentOf({
     ...{ databaseUrls, rpcUrl: chain.url, deployment, keys, ports },
@@ -136,7 +135,7 @@ async function start(
     pageDir: await page,
     engine: engineAccess,
   })
-  const { engine, standby } = await startEngine(supervisor, environment, engineFiles)
+  const { engine, standby } = await startEngine(supervisor, environment, engineFiles, ports.standby)
   await listMarkets(db, engineAccess, specs, calendar)
   report('markets are listed')
   const processes = await startProcesses(supervisor, environment)
@@ -171,14 +170,26 @@ const accessOf = (files: EngineFiles) => ({
   keys: files.keys,
 })
 
+/** `rest`: the port of the api. */
+async function portsOf(rest: number, { port, standby }: StackOptions): Promise<Required<Ports>> {
+  return {
+    rest,
+    issuer: port === 0 ? await freePort() : await preferPort(ISSUER_PORT),
+    internal: await internalPorts(),
+    standby: standby === true ? await freePort() : null,
+  }
+}
+
 async function startEngine(
   supervisor: Supervisor,
   { engine: spec }: Environment,
   { standbySocket: socket }: EngineFiles,
+  standbyPort: number | null,
 ): Promise<Pick<Stack, 'engine' | 'standby'>> {
   const engine = supervisor.start(spec)
   await engine.ready()
-  const standby = socket === null ? null : supervisor.start(standbyOf(spec, socket, await freePort()))
+  const hasStandby = socket !== null && standbyPort !== null
+  const standby = hasStandby ? supervisor.start(standbyOf(spec, socket, standbyPort)) : null
   return { engine, standby }
 }
 

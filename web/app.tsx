@@ -13,6 +13,7 @@ import { lazy, loadTrading } from './ui/lazy.tsx'
 
 const DataScreen = lazy(async () => (await import('./screens/data-screen.tsx')).DataScreen)
 const AccountScreen = lazy(async () => (await loadTrading()).AccountScreen)
+const OperateScreen = lazy(async () => (await import('./operate/screen.tsx')).OperateScreen)
 
 const LINKS = [
   { path: '/trade', name: 'trade', text: 'Trade' },
@@ -103,6 +104,8 @@ function Screen() {
     case 'status':
     case 'settings':
       return <DataScreen screen={current} />
+    case 'operate':
+      return <OperateScreen />
     case 'account':
     case 'signed-in':
       return <AccountScreen isReturning={current.name === 'signed-in'} />

@@ -52,6 +52,7 @@ const GROUPS = [
     test: /web\/(trading|account\/|screens\/portfolio|trade\/(ticket|order|ongoing|position|use-estimate|csv))|node_modules\/@noble|client\/(?!proof)|domain\/orders/,
     priority: 1,
   },
+  { name: 'operate', test: /web\/operate\//, priority: 1 },
   { name: 'screens', test: /web\/(screens|batch|proof)\/|client\/proof\/(curves|price-rules)/, priority: 0 },
 ]
 

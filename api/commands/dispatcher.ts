@@ -10,6 +10,7 @@ import type {
 } from '../../domain/exchange/decide/orders/command.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
+import type { ArrivalTimes } from '../arrival-times.ts'
 import type { EngineCalls } from '../engine-reply.ts'
 import { ApiError } from '../errors.ts'
 import type { Metrics } from '../metrics.ts'
@@ -45,6 +46,7 @@ export interface DispatcherPorts extends ReleasedThingsPorts {
   readonly clock: Clock
   readonly killPoint: KillPointHook<'after-placement-commit' | 'after-request-commit'>
   readonly logger: CommandLogger
+  readonly requests: Pick<ArrivalTimes, 'traceId'>
   readonly metrics: Pick<Metrics, 'gauge'>
 }
 
@@ -132,7 +134,7 @@ interface Sender {
 }
 
 function createExecution(ports: DispatcherPorts) {
-  const { engine, clock, killPoint, logger, epochs, findOrders } = ports
+  const { engine, clock, killPoint, logger, epochs, findOrders, requests } = ports
   const released = createReleasedThings(ports)
 
   function send(sent: OrdersCommand | CancelAllCommand, { turn, deadline }: Sending): Promise<OrdersAnswer> {
@@ -187,7 +189,10 @@ function createExecution(ports: DispatcherPorts) {
       const { answer, refused } = found
       if (answer.kind === 'repeated') return { stored: answer.request }
       const done = doneOf(answer, refused)
-      logger.debug({ order_hashes: hashesOf(command) }, 'command stored by the engine')
+      logger.debug(
+        { trace_id: requests.traceId, order_hashes: hashesOf(command) },
+        'command stored by the engine',
+      )
       killPoint('after-placement-commit')
       if (command.request !== null) killPoint('after-request-commit')
       return { report: await afterExecution(logger, {}, () => reportFor(done, command, refused)) }
@@ -197,7 +202,10 @@ function createExecution(ports: DispatcherPorts) {
       // An earlier placement may have to be sent again: the cancel must not pass it.
       await sending.turn.afterPlacements()
       const done = doneOf(await send(toCancelAll(command), sending), [])
-      logger.debug({ order_hashes: storedHashes(done) }, 'command stored by the engine')
+      logger.debug(
+        { trace_id: requests.traceId, order_hashes: storedHashes(done) },
+        'command stored by the engine',
+      )
       killPoint('after-placement-commit')
       return afterExecution(logger, {}, () => reportFor(done, command, []))
     },

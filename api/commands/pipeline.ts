@@ -3,6 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { pruneRequests } from '../../db/client-requests.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { KillPointHook } from '../../service/kill-point.ts'
+import type { ArrivalTimes } from '../arrival-times.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Config } from '../config.ts'
 import type { EngineCalls } from '../engine-reply.ts'
@@ -76,6 +77,7 @@ export interface CommandPipelinePorts {
   readonly recoverSigners: RecoverSigners
   readonly logger: CommandLogger
   readonly engine: EngineCalls
+  readonly requests: Pick<ArrivalTimes, 'traceId'>
   readonly tables: TableProgress
 }
 

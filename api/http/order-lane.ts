@@ -234,14 +234,15 @@ function createExecution(app: App, { charge, metrics }: LanePorts, isClosing: ()
   }
 
   async function answerOf(admitted: Admitted, text: string): Promise<LaneAnswer> {
-    const { lane, caller, params, id, arrivedAt } = admitted
+    const { lane, caller, params, id, arrivedAt, request } = admitted
     let isCommandRead = false
     let cost = 0
     try {
       const body = bodyOf(lane, text)
       isCommandRead = true
       cost = lane.route.config.costOfItems?.(body as never) ?? 0
-      const handled = { caller, params, body, arrivedAt } as unknown as FastifyRequest
+      const { headers } = request
+      const handled = { caller, params, body, arrivedAt, headers, id } as unknown as FastifyRequest
       const answer = await lane.handle(handled)
       const json = typeof answer === 'string' ? answer : JSON.stringify(answer)
       return {

@@ -1,5 +1,6 @@
-/** Notes when each request arrives, and runs handlers of commands with that time. */
+/** Notes when each request arrives, and runs handlers of commands with that time and the request's trace id. */
 import type { ArrivalTimes } from '../arrival-times.ts'
+import { traceIdOf } from './trace-id.ts'
 import type { App } from './types.ts'
 
 declare module 'fastify' {
@@ -20,7 +21,10 @@ export function stampArrivals(app: App, arrivals: Pick<ArrivalTimes, 'now' | 'ru
     if (route.method !== 'POST') return
     const { handler } = route
     route.handler = function handle(request, reply) {
-      return arrivals.run(request.arrivedAt, () => handler.call(this, request, reply))
+      const { arrivedAt, headers, id } = request
+      return arrivals.run({ arrivedAt, traceId: traceIdOf(headers, id) }, () =>
+        handler.call(this, request, reply),
+      )
     }
   })
 }

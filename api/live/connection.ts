@@ -85,6 +85,7 @@ export class Connection implements Reader {
   readonly #topics = new Set<string>()
   #switchId: string | null = null
   #messages = 0
+  #requestId = ''
   #pending = 0
   #isOpen = true
   /** The client was asked to wait this long before it connects again. */
@@ -143,8 +144,7 @@ export class Connection implements Reader {
 
   #reject(id: Id, op: string | null, failure: unknown, topic?: string): void {
     const error = catalogued(failure, this.#ports.logger)
-    const requestId = `${this.#parts.requestId}-${this.#messages}`
-    const body = errorBody(error, requestId, op !== null && !isCommand(op))
+    const body = errorBody(error, this.#requestId, op !== null && !isCommand(op))
     const retry = error.retryAfter === undefined ? {} : { retry_after: Number(error.retryAfter) }
     const data = { status: error.status, ...body, ...retry }
     this.#sendMessage({ type: 'error', id, ...(topic && { topic: echoText(topic) }), ts: this.#now, data })
@@ -161,7 +161,7 @@ export class Connection implements Reader {
   #receive(data: Buffer, isBinary: boolean): void {
     if (!this.#isOpen) return
     const admission = this.#session.admit(this.#ports.clock.now())
-    this.#messages++
+    this.#requestId = `${this.#parts.requestId}-${++this.#messages}`
     if (admission === 'close') {
       this.close('flood')
       return
@@ -172,7 +172,7 @@ export class Connection implements Reader {
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
     if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
-    else if (!('error' in parsed)) void this.#ports.arrivals.receive(() => this.#run(parsed))
+    else if (!('error' in parsed)) void this.#ports.arrivals.receive(this.#requestId, () => this.#run(parsed))
     else if (this.#session.countMalformed()) this.close('malformed')
     else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }

@@ -22,6 +22,7 @@ export const SCREENS = [
   '/status',
   '/settings',
   '/signed-in',
+  '/operate',
 ] as const
 
 const hidden = { config: { access: 'internal' }, schema: { hide: true } } as const

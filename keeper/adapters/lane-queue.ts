@@ -218,6 +218,19 @@ export interface BullLaneQueue extends LaneQueue {
   serve(follower: LaneFollower): void
   /** Null while it is not open. */
   readonly queue: () => Queue | null
+  /** Jobs by state; empty if the queue does not answer within `COUNT_LIMIT_MS`. */
+  countJobs(): Promise<ReadonlyMap<string, number>>
+}
+
+const COUNTED = ['waiting', 'active', 'delayed', 'failed', 'completed'] as const
+/** Bounds a count, so that a scrape of the metrics never waits for a lost queue. */
+const COUNT_LIMIT_MS = 1_000
+
+async function countJobs(queue: Queue | null): Promise<ReadonlyMap<string, number>> {
+  if (queue === null) return new Map()
+  const limit = sleep(COUNT_LIMIT_MS, {}, { ref: false })
+  const counts = await Promise.race([queue.getJobCounts(...COUNTED).catch(() => ({})), limit])
+  return new Map(Object.entries(counts))
 }
 
 /** A queue that is opened again if it fails to start. Once it is open, it reconnects by itself. */
@@ -253,6 +266,7 @@ export function createLaneQueue({ databaseUrl, redisUrl }: LaneQueueOptions, log
 
   return {
     queue: () => open,
+    countJobs: () => countJobs(open),
     serve(follower) {
       running = run(follower)
     },

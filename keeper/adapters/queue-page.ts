@@ -5,12 +5,11 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { Queue } from 'bullmq'
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import { equalText } from '../../service/equal-text.ts'
 import type { HealthOptions } from '../../service/health.ts'
+import { isOperator } from '../../service/operator-password.ts'
 
 const PREFIX = '/queues'
 const READS = ['GET', 'HEAD']
-const BASIC = /^Basic ([\w+/=-]+)$/i
 
 /** The board's page names a server of fonts. A browser that shows operators' pages asks no other server for anything. */
 const HEADERS = {
@@ -19,13 +18,6 @@ const HEADERS = {
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
 } as const
-
-/** The password of HTTP basic authentication, with any user name. Empty without one. */
-function passwordOf(authorization: string | undefined): string {
-  const [, encoded = ''] = BASIC.exec(authorization ?? '') ?? []
-  const credentials = Buffer.from(encoded, 'base64').toString()
-  return credentials.slice(credentials.indexOf(':') + 1)
-}
 
 export interface QueuePageOptions {
   readonly password: string
@@ -55,7 +47,7 @@ export async function createQueuePage(
   const app = fastify()
   app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(HEADERS)
-    if (!equalText(passwordOf(request.headers.authorization), options.password))
+    if (!isOperator(request.headers.authorization, options.password))
       return reply
         .code(401)
         .header('www-authenticate', 'Basic realm="Relayer lanes", charset="UTF-8"')

@@ -17,6 +17,7 @@ import { Facts } from './facts.ts'
 import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
+import { OrderTraces } from './order-traces.ts'
 import type { EngineClock, EngineLogger } from './ports.ts'
 import { Restoration, type RestorationPorts } from './restoration.ts'
 import { createJournal, createLease, createTables } from './store.ts'
@@ -76,6 +77,8 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
+  // Debug lines alone need them.
+  const traces = ['debug', 'trace'].includes(config.logLevel) ? new OrderTraces() : null
   const tables = createTables(pool, state, { logger, onRefused: metrics.rowRefused })
   const evidence = new BatchEvidence()
   const stored = createJournal<Entry>(pool, evidence)
@@ -142,9 +145,11 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
       logger,
       observer: {
         ...metrics,
-        decided(command, ms, rows) {
-          metrics.decided(command, ms, rows)
-          logger.debug({ kind: command.kind, account: accountOf(command), ms, rows }, 'decided')
+        decided(command, ms, entries, traceId) {
+          metrics.decided(command, ms, entries, traceId)
+          if (traces === null) return
+          const facts = { kind: command.kind, account: accountOf(command), ms, rows: entries.length }
+          logger.debug({ ...facts, ...traces.factsOf(entries, traceId) }, 'decided')
         },
         stored(commands, rows, ms) {
           metrics.stored(commands, rows, ms)

@@ -83,6 +83,14 @@ export function createMetrics(): EngineMetrics {
     'Rows of tables of readers that the database has refused and that are missing there',
   )
   const late = histogram('engine_turn_lateness_seconds', 'How late a turn began', LATENCY_SECONDS)
+  const marketLate = gauge('engine_market_lateness_seconds', "How late the market's last turn began", [
+    'market',
+  ])
+  const marketTurn = gauge(
+    'engine_market_turn_timestamp_seconds',
+    "Time at which the market's last turn began",
+    ['market'],
+  )
   const waits = histogram(
     'engine_queue_seconds',
     'Time that a command has waited for its decision, by class',
@@ -99,7 +107,7 @@ export function createMetrics(): EngineMetrics {
   return {
     registry,
     waited: (of, ms) => waits.observe({ class: of }, ms / 1000),
-    decided({ kind }, ms, count) {
+    decided({ kind }, ms, { length: count }) {
       decided.observe({ kind }, ms / 1000)
       if (count > 0) rows.inc({ kind }, count)
     },
@@ -110,7 +118,13 @@ export function createMetrics(): EngineMetrics {
     },
     written: (_rows, ms) => writes.observe(ms / 1000),
     rowRefused: () => refused.inc(),
-    turnStarted: (_marketId, lateMs) => late.observe(Math.max(0, lateMs) / 1000),
+    turnStarted(marketId, lateMs) {
+      const seconds = Math.max(0, lateMs) / 1000
+      const market = String(marketId)
+      late.observe(seconds)
+      marketLate.set({ market }, seconds)
+      marketTurn.setToCurrentTime({ market })
+    },
     clockSkew: (seconds) => skew.set(seconds),
     paused: (lateMs) => pauses.observe(lateMs / 1000),
     observe({ waiting, isOwner, stored, lagMs }) {

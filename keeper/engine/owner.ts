@@ -28,13 +28,15 @@ export interface Request<Command> {
   readonly class: CommandClass
   readonly account: number | null
   readonly deadline: number
+  /** Names the request behind the command in debug lines. */
+  readonly traceId?: string | undefined
 }
 
 /** Measurements of the engine, for metrics and debug lines. */
 export interface OwnerObserver<Command, Row> {
   /** Wait of a command, or of a step that continues it, for its decision. */
   waited(of: CommandClass, ms: number): void
-  decided(command: Command, ms: number, rows: number): void
+  decided(command: Command, ms: number, rows: readonly Row[], traceId: string | undefined): void
   stored(commands: number, rows: readonly Row[], ms: number): void
   /** A write of readers' tables, with its number of rows. */
   written(rows: number, ms: number): void
@@ -218,7 +220,7 @@ export function createOwner<Command, Row, Answer>(
       for (const row of rows) machine.apply(row)
       open.rows.push(...rows)
       open.decided.push({ item, answer, next })
-      observer.decided(item.command, clock.monotonic() - started, rows.length)
+      observer.decided(item.command, clock.monotonic() - started, rows, item.traceId)
     } catch (error) {
       if (undo(before)) refuseFaulty(item, error)
     }

@@ -191,7 +191,11 @@ async function signQueued(
     metrics.stage('matched_to_signed', (signedAt - asOf) / 1000)
     const stored = await store.storeSigned(spec.marketId, lane, fence, reserved, { ...bytes, signedAt })
     killPoint('after-signing')
-    const details = { market_id: spec.marketId, kind: action.kind, action_id: actionId, nonce }
+    const batches =
+      action.kind === 'settle_part'
+        ? { batches: [`${spec.marketId}/${action.part.batchId}/${action.part.part}`] }
+        : {}
+    const details = { market_id: spec.marketId, kind: action.kind, action_id: actionId, nonce, ...batches }
     logger.debug({ ...details, lane: lane.name, tx_hash: stored.hash }, 'action signed')
     delivery.start(stored)
     await store.noteSubmitted(spec.marketId, fence, { relayer: lane.relayer, nonce }, clock.now())

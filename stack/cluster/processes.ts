@@ -41,6 +41,15 @@ export interface ProcessesInput {
 export const membersOf = (layout: Layout): readonly string[] =>
   APP_HOSTS.map((host) => endpoint(layout, host, 'engine'))
 
+/** The internal listeners of all processes on all hosts. The backstop runs on one app host. */
+const listenersOf = (layout: Layout): readonly string[] => {
+  const ofApp = ['engineHealth', 'keeperHealth', 'indexerHealth', 'apiHealth'] as const
+  return [
+    ...APP_HOSTS.flatMap((host) => ofApp.map((name) => endpoint(layout, host, name))),
+    ...ORACLE_HOSTS.map((host) => endpoint(layout, host, 'signerHealth')),
+  ].map((at) => `http://${at}`)
+}
+
 export const issuerUrlOf = (layout: Layout): string => `http://${endpoint(layout, 'edge', 'issuer')}`
 
 /** The process on its host; its log has the name of both. */
@@ -89,6 +98,7 @@ export function environmentOn(input: ProcessesInput, host: AppHost): Environment
     issuerUrl: issuerUrlOf(layout),
     redisUrl: redisUrlOf(layout, secrets),
     signerSecret: secrets.signers,
+    targets: listenersOf(layout),
   })
 }
 

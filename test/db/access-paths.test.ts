@@ -4,6 +4,14 @@ import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { batchState, captureBatch, namesOf } from '../../api/auctions/proof-query.ts'
 import { ordersOf } from '../../api/auctions/proof-view.ts'
+import {
+  digestsOf,
+  feedStates,
+  jobLeases,
+  journalState,
+  marketStates,
+  relayerKeys,
+} from '../../api/operate/query.ts'
 import { orderByClientId } from '../../api/orders/query.ts'
 import { packInputs, unpackInputs } from '../../db/batch-inputs.ts'
 import type { Fence } from '../../db/fence.ts'
@@ -101,6 +109,18 @@ describe('the access paths of the write side', function () {
     const labelled = await orderByClientId(explained.db, alice.account, 'bid')
     expect(labelled?.order_id).to.be.a('string')
     expect(await orderByClientId(explained.db, alice.account, 'ask')).to.equal(undefined)
+    expectFewPages()
+  })
+
+  it("when the operator's view is read, each statement finds its rows by an index", async () => {
+    await match()
+    const [market] = await marketStates(explained.db)
+    expect(market?.queued).to.be.greaterThan(0)
+    const journal = await journalState(explained.db)
+    expect(await digestsOf(explained.db, [journal?.head ?? 0])).to.have.length(1)
+    await relayerKeys(explained.db, GROWN_CHAIN)
+    await jobLeases(explained.db)
+    await feedStates(explained.db)
     expectFewPages()
   })
 

@@ -90,6 +90,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   PLACEMENT_TARGET_MS:
     'While placements take longer in the mean, fewer may be under way, and the rest is refused',
   MAX_QUEUE: 'commands that may wait for the engine',
+  OPERATE_TARGETS:
+    "internal listeners whose metrics the operator's view shows, as URLs separated by commas (`docs/operate/operator-view.md`)",
   ORACLE_KEYS: 'JSON of signer names and keys, for signers in this process, or `ORACLE_KEYS_FILE`',
   ORACLE_KEYS_FILE: 'file with the keys of signers in this process (`docs/operate/key-sources.md`)',
   ORACLE_MAX_AGE_MS: 'placements are refused if the newest oracle report is older',
@@ -106,6 +108,9 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   PROOF_DAYS: 'retention of the inputs of batches, from which proofs are made',
   PUBLIC_URL:
     'URL by which clients reach the api, in the messages that wallets sign; the default is `HOST` and `PORT`',
+  'api QUEUE_PAGE_PASSWORD':
+    "password of the operator's view, of at least 16 characters, or `QUEUE_PAGE_PASSWORD_FILE`; without it there is no view",
+  'api QUEUE_PAGE_PASSWORD_FILE': "file with the password of the operator's view",
   QUEUE_PAGE_PASSWORD:
     'password of the page with the queue of lanes, of at least 16 characters, or `QUEUE_PAGE_PASSWORD_FILE`; without it there is no page',
   QUEUE_PAGE_PASSWORD_FILE: 'file with the password of the queue page',

@@ -61,6 +61,19 @@ function laws(optionsOf: () => Promise<ConstructorParameters<typeof LaneProcess>
   const request = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`http://127.0.0.1:${health.port}/queues${path}`, { method, headers })
 
+  it('when jobs are counted for the metrics, each state has the count of the page', async () => {
+    const { counts } = await listed()
+    const counted = Object.fromEntries(await lanes.queue.countJobs())
+    expect(counted).to.deep.equal({
+      waiting: counts.waiting,
+      active: counts.active,
+      delayed: counts.delayed,
+      failed: counts.failed,
+      completed: counts.completed,
+    })
+    expect(counted.active).to.equal(1)
+  })
+
   async function listed(): Promise<Listed['queues'][number]> {
     const { queues } = (await (
       await request('/api/queues?activeQueue=lanes&status=latest', OPERATOR)

@@ -15,6 +15,7 @@ const PATHS = [
   '/status',
   '/settings',
   '/account',
+  '/operate',
 ]
 /** Each screen and each colour pair: contrast depends on both. */
 const LOOKS = [

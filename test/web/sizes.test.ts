@@ -64,8 +64,14 @@ describe('web: sizes of the built page, gzipped', function () {
     )
   })
 
-  it('when everything is loaded, it has at most 150 KB', () => {
-    expect(gzipped(assets())).to.be.at.most(150 * KB)
+  const isOfOperators = (name: string): boolean => name.startsWith('operate-')
+
+  it('when everything for visitors and traders is loaded, it has at most 150 KB', () => {
+    expect(gzipped(assets().filter((name) => !isOfOperators(name)))).to.be.at.most(150 * KB)
+  })
+
+  it("when the operator's view is loaded, it adds at most 5 KB", () => {
+    expect(gzipped(added(/^operate-.*\.js$/))).to.be.within(1 * KB, 5 * KB)
   })
 
   it('when a file is named by another, it exists', () => {

@@ -5,12 +5,21 @@ export type Screen =
   | { readonly name: 'trade'; readonly symbol: string | null }
   | { readonly name: 'batch'; readonly marketId: number; readonly batchId: number }
   | { readonly name: 'markets' | 'portfolio' | 'risk' | 'status' | 'settings' }
-  | { readonly name: 'account' | 'signed-in' }
+  | { readonly name: 'account' | 'signed-in' | 'operate' }
   | { readonly name: 'unknown' }
 
 const path = signal(location.pathname)
 
-const PLAIN = ['markets', 'portfolio', 'account', 'risk', 'status', 'settings', 'signed-in'] as const
+const PLAIN = [
+  'markets',
+  'portfolio',
+  'account',
+  'risk',
+  'status',
+  'settings',
+  'signed-in',
+  'operate',
+] as const
 
 export function screenOf(pathname: string): Screen {
   const [, first = '', second, third] = pathname.split('/').map(decodeURIComponent)

@@ -5,6 +5,7 @@ import { dateTime } from '../base/times.ts'
 import { feedState, staleSince } from '../feed/connection.ts'
 import { http } from '../feed/exchange.ts'
 import { Empty, Head } from '../ui/controls.tsx'
+import { Light } from '../ui/light.tsx'
 import { ReadError } from '../ui/read-error.tsx'
 import { Scroll } from '../ui/scroll.tsx'
 import { useRead } from '../ui/use-read.ts'
@@ -32,14 +33,6 @@ interface Status {
 
 const REFRESH_MS = 1_000
 const age = (ms: number | null): string => (ms === null ? 'never' : `${(ms / 1000).toFixed(1)} s ago`)
-
-function Light({ ok, text }: { ok: boolean; text: string }) {
-  return (
-    <span class={ok ? 'up' : 'down'}>
-      {ok ? '●' : '▲'} {text}
-    </span>
-  )
-}
 
 function Components({ status, roundTripMs }: { status: Status; roundTripMs: number }) {
   const { chain, markets } = status

@@ -69,7 +69,7 @@ export const CLIENT_LIMITS: EngineClientLimits = {
 
 export interface EngineClient {
   /** Never rejects. `arrivedAt`: monotonic time, not later than when this process received the command; by default now. */
-  submit(command: unknown, budgetMs: number, arrivedAt?: number): Promise<ClientReply>
+  submit(command: unknown, budgetMs: number, arrivedAt?: number, traceId?: string): Promise<ClientReply>
   /** Submits a fact to the owner and sends it to the followers, so that the next owner has it when it takes over. */
   inform(fact: unknown, budgetMs: number): Promise<ClientReply>
   /** Resolves when the client is connected to the owner. */
@@ -80,6 +80,7 @@ export interface EngineClient {
 interface Open {
   readonly number: number
   readonly command: unknown
+  readonly traceId?: string | undefined
   readonly arrivedAt: number
   readonly deadline: number
   /** The member that may have executed it; null if it was not sent. */
@@ -132,7 +133,13 @@ export function createEngineClient(
 
   function write(
     { writer, clock }: Connection,
-    { number, arrivedAt, deadline, command }: Pick<Open, 'number' | 'arrivedAt' | 'deadline' | 'command'>,
+    {
+      number,
+      arrivedAt,
+      deadline,
+      command,
+      traceId,
+    }: Pick<Open, 'number' | 'arrivedAt' | 'deadline' | 'command' | 'traceId'>,
   ): void {
     const message: CommandMessage = {
       kind: 'command',
@@ -140,6 +147,7 @@ export function createEngineClient(
       arrivedAt: clock.timeOf(arrivedAt),
       expiresAt: clock.timeOf(deadline),
       command,
+      traceId,
     }
     writer.write(message)
   }
@@ -328,7 +336,7 @@ export function createEngineClient(
       sendFollowers(fact, budgetMs)
       return client.submit(fact, budgetMs)
     },
-    submit(command, budgetMs, arrivedAt = monotonic()) {
+    submit(command, budgetMs, arrivedAt = monotonic(), traceId = undefined) {
       if (isClosed) return Promise.resolve({ none: 'not_executed' })
       if (open.size >= limits.maxOpen) return Promise.resolve({ none: 'overloaded' })
       return new Promise((reply) => {
@@ -336,6 +344,7 @@ export function createEngineClient(
         const item: Open = {
           number,
           command,
+          traceId,
           arrivedAt,
           deadline: monotonic() + budgetMs,
           member: null,

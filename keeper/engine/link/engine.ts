@@ -13,12 +13,13 @@ export type EngineReply<Answer> =
 export interface Engine {
   /**
    * Never rejects: a reply without an answer says why there is none. `arrivedAt`: by `performance.now()`, not later than when this process received
-   * the command.
+   * the command. `traceId`: names the request behind the command in log lines.
    */
   submit<Kind extends CommandKind>(
     command: CommandOf<Kind>,
     budgetMs: number,
     arrivedAt?: number,
+    traceId?: string,
   ): Promise<EngineReply<AnswerOf<Kind>>>
   /** Sends every member a fact that no row states. A member that was not reached learns it when the sender repeats it. */
   inform(fact: Inform): Promise<void>
@@ -27,8 +28,13 @@ export interface Engine {
 const INFORM_BUDGET_MS = 1_000
 
 export const createEngine = (client: Pick<EngineClient, 'submit' | 'inform'>): Engine => ({
-  async submit<Kind extends CommandKind>(command: CommandOf<Kind>, budgetMs: number, arrivedAt?: number) {
-    const reply = await client.submit(encode(command), budgetMs, arrivedAt)
+  async submit<Kind extends CommandKind>(
+    command: CommandOf<Kind>,
+    budgetMs: number,
+    arrivedAt?: number,
+    traceId?: string,
+  ) {
+    const reply = await client.submit(encode(command), budgetMs, arrivedAt, traceId)
     return 'none' in reply ? reply : { answer: decode(reply.answer) as AnswerOf<Kind> }
   },
   async inform(fact) {

@@ -67,7 +67,11 @@ export interface CommandMessage {
   readonly arrivedAt: number
   readonly expiresAt: number
   readonly command: unknown
+  /** Names the request behind the command in debug lines; at most `MOST_TRACE_CHARACTERS`. */
+  readonly traceId?: string | undefined
 }
+
+export const MOST_TRACE_CHARACTERS = 128
 
 /** Why the engine has not executed a command, besides the reasons of the owner. */
 export type NotAccepted =

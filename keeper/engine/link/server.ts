@@ -15,6 +15,7 @@ import {
   type Identity,
   identityRefusal,
   isSameProof,
+  MOST_TRACE_CHARACTERS,
   type NotAccepted,
   proofOf,
   type Refused,
@@ -143,7 +144,7 @@ export function serveLink<Command>(
   }
 
   function execute({ role, process }: Client, message: unknown): void {
-    const { number, arrivedAt, expiresAt, command: value } = message as CommandMessage
+    const { number, arrivedAt, expiresAt, command: value, traceId } = message as CommandMessage
     const problem = commandProblem(message)
     if (problem !== null) throw new FrameError(problem)
     const reply = (content: ReplyMessage['reply']): void => {
@@ -177,7 +178,7 @@ export function serveLink<Command>(
       return
     }
     const deadline = Math.min(expiresAt, now + MAX_ATTEMPT_AGE_MS)
-    const replied = ports.submit({ command, ...ports.classify(command), deadline, arrivedAt })
+    const replied = ports.submit({ command, ...ports.classify(command), deadline, arrivedAt, traceId })
     if (replied === null) {
       refuseCommand('not_owner', 'another member of the engine owns the journal')
       return
@@ -253,11 +254,14 @@ const MAX_PROCESS_LENGTH = 64
 
 /** Null if the message is a command. */
 function commandProblem(message: unknown): string | null {
-  const { kind, number, arrivedAt, expiresAt } = (message ?? {}) as Partial<CommandMessage>
+  const { kind, number, arrivedAt, expiresAt, traceId } = (message ?? {}) as Partial<CommandMessage>
   if (kind !== 'command') return `kind is command, received ${String(kind)}`
   if (!Number.isSafeInteger(number)) return 'the number of a command is an integer'
   if (typeof arrivedAt !== 'number' || typeof expiresAt !== 'number' || !(arrivedAt < expiresAt))
     return 'a command has the times arrivedAt and, after it, expiresAt'
+  const isTrace = typeof traceId === 'string' && traceId.length <= MOST_TRACE_CHARACTERS
+  if (traceId !== undefined && !isTrace)
+    return `the traceId of a command is text of at most ${MOST_TRACE_CHARACTERS} characters`
   return null
 }
 

@@ -43,7 +43,12 @@ describe('identity tokens', () => {
     createBearer(
       createLogIn(
         exchange.db,
-        createEngineCalls(exchange.engine, { error() {} }, { commandTimeoutMs: 5_000 }, { current: 0 }),
+        createEngineCalls(
+          exchange.engine,
+          { error() {} },
+          { commandTimeoutMs: 5_000 },
+          { current: 0, traceId: undefined },
+        ),
       ),
       { now: Date.now } as never,
       {

@@ -35,7 +35,7 @@ describe('the arrival of requests', () => {
 
   it('when work runs for a request, its arrival stays that of the request', async () => {
     const arrivals = new ArrivalTimes(() => 10)
-    const later = arrivals.run(3, async () => {
+    const later = arrivals.run({ arrivedAt: 3, traceId: 'own' }, async () => {
       await new Promise((resolve) => setTimeout(resolve, 1))
       return arrivals.current
     })
@@ -46,14 +46,18 @@ describe('the arrival of requests', () => {
   describe('at an api', () => {
     let exchange: ExchangeFixture
     let alice: User
-    const sent: { readonly command: ExchangeCommand; readonly arrivedAt: number | undefined }[] = []
+    const sent: {
+      readonly command: ExchangeCommand
+      readonly arrivedAt: number | undefined
+      readonly traceId: string | undefined
+    }[] = []
 
     before(async () => {
       exchange = await startExchange()
       const { engine } = exchange
       const submit = engine.submit.bind(engine)
-      engine.submit = (async (command: never, budgetMs: number, arrivedAt?: number) => {
-        sent.push({ command, arrivedAt })
+      engine.submit = (async (command: never, budgetMs: number, arrivedAt?: number, traceId?: string) => {
+        sent.push({ command, arrivedAt, traceId })
         return submit(command, budgetMs)
       }) as typeof engine.submit
       alice = await createUser(exchange.db, 'alice')
@@ -70,6 +74,21 @@ describe('the arrival of requests', () => {
         const [place, cancel] = commands.map(({ arrivedAt }) => arrivedAt as number) as [number, number]
         expect(place).to.be.above(0)
         expect(cancel).to.be.within(place, performance.now())
+      }
+    })
+
+    it('when requests have ids of their clients, the engine gets them, and otherwise the ids of the answers', async () => {
+      // The first answers prepare the lane of orders, which answers the later ones without the framework.
+      for (let count = 0; count < 3; count++) {
+        const { body } = signedBody(alice)
+        const answer = await exchange.send(alice, 'POST', '/v0/orders', body)
+        await exchange.send(alice, 'POST', '/v0/orders', signedBody(alice).body, {
+          'x-request-id': `own-${count}`,
+        })
+        const traces = sent
+          .splice(0)
+          .flatMap(({ command, traceId }) => (command.kind === 'orders' ? [traceId] : []))
+        expect(traces).to.deep.equal([answer.headers['x-request-id'], `own-${count}`])
       }
     })
 

@@ -168,7 +168,12 @@ describe('commands over the engine', () => {
 
   describe('switches and log-ins', () => {
     const calls = () =>
-      createEngineCalls(exchange.engine, LOGGER, { commandTimeoutMs: 5_000 }, { current: 0 })
+      createEngineCalls(
+        exchange.engine,
+        LOGGER,
+        { commandTimeoutMs: 5_000 },
+        { current: 0, traceId: undefined },
+      )
 
     it('when the switch of an account is armed and disarmed, the table has it', async () => {
       const set = (timeout_seconds: number) =>

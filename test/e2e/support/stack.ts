@@ -17,6 +17,8 @@ import { waitFor } from '../../support/patience.ts'
 
 export interface TestStack {
   readonly stack: Stack
+  /** Folder of the log of each process. */
+  readonly logDir: string
   /** A client with the seeded account of this index. */
   trader(index: number): Client
   /** Differences between chain, journal, write side, read model and REST once no order is settling. */
@@ -51,6 +53,7 @@ export function useStack({ backstop = false }: Pick<StackOptions, 'backstop'> = 
     get stack() {
       return stack()
     },
+    logDir: join(dataDir, 'logs'),
     trader(index) {
       const existing = traders.get(index)
       if (existing !== undefined) return existing

@@ -80,6 +80,19 @@ describe('the connection of a client to the engine', () => {
     expect(deadline).to.be.within(before, monotonic() + 60_000)
   })
 
+  it('when a command has a trace id, the engine gets it beside the command, and refuses one that no api makes', async () => {
+    const client = clientOf()
+    await client.submit({ name: 'traced' }, 10_000, undefined, 'trace-1')
+    await client.submit({ name: 'plain' }, 10_000)
+    expect(first.received.map(({ command, traceId }) => [command, traceId])).to.deep.equal([
+      [{ name: 'traced' }, 'trace-1'],
+      [{ name: 'plain' }, undefined],
+    ])
+    const reply = await client.submit({ name: 'long' }, 200, undefined, 'x'.repeat(129))
+    expect(reply).to.have.property('none')
+    expect(first.received).to.have.length(2)
+  })
+
   it('when the connection breaks after a command was sent, the repeated command is not executed again', async () => {
     const client = clientOf()
     let answer: (reply: Reply<unknown>) => void = () => {}

@@ -17,9 +17,16 @@ let running: Promise<PageExchange> | null = null
 let users = 0
 let dataDir = ''
 
+/** Opens the operator's view of the exchange. */
+export const OPERATOR_PASSWORD = 'the password of the page tests'
+
 async function start(): Promise<PageExchange> {
+  process.env.QUEUE_PAGE_PASSWORD = OPERATOR_PASSWORD
   dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-web-'))
-  const stack = await startStack({ port: 0, dataDir, fresh: false, bots: true, page: true }, () => {})
+  const stack = await startStack(
+    { port: 0, dataDir, fresh: false, bots: true, page: true, standby: true },
+    () => {},
+  )
   return { stack, browser: await launch() }
 }
 
