@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { readConfig } from '../api/config.ts'
+import { createCostBudgets } from '../api/http/cost-budget.ts'
 import { feeAllowancePerStep, feeAllowancePrice } from '../domain/market/fees.ts'
 import { expectedProtection, type QuotedMarket } from '../domain/orders/estimate.ts'
 import { executableSteps } from '../domain/orders/executable.ts'
@@ -12,6 +14,7 @@ import { fundingPayment } from '../domain/prices/funding-payment.ts'
 import { proposedRate } from '../domain/prices/funding-plan.ts'
 import { payableAt } from '../domain/settlement/durations.ts'
 import type { Millis } from '../domain/units.ts'
+import { apiEnv } from './api/support/exchange-fixture.ts'
 import { orders } from './domain/support/resting.ts'
 import { e18, index, perpetual, price, quote, rate, steps, ticks } from './support/markets.ts'
 
@@ -92,5 +95,21 @@ describe('the examples of docs/trade', () => {
     const [point] = equityPoints(before, [interval])
     expect(point?.equity).to.equal(e18('1235'))
     expect(point?.balance).to.equal(e18('1245'))
+  })
+
+  it('when an account sends 20 batches and 5 reads per second, they fit its budget, and 23 batches do not', () => {
+    expect(pageText('limits')).to.include('20 batches of 50 orders and 5 reads per second are accepted')
+    const set = Object.entries(apiEnv('postgres://here/db'))
+    const { limits } = readConfig(Object.fromEntries(set.filter(([name]) => !name.startsWith('RATE_LIMIT_'))))
+    const { partsOf, windowMs } = createCostBudgets(limits)
+    const payer = { account: 'a', network: 'n' }
+    const seconds = windowMs / 1_000
+    const used = (batches: number): readonly { readonly units: number; readonly most: number }[] =>
+      partsOf('batches', payer, batches * seconds).map(({ units, most }, at) => ({
+        units: units + (partsOf('reads', payer, 5 * seconds)[at]?.units ?? 0),
+        most,
+      }))
+    expect(used(20).every(({ units, most }) => units <= most)).to.equal(true)
+    expect(used(23)[0]).to.satisfy(({ units, most }: { units: number; most: number }) => units > most)
   })
 })
