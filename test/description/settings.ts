@@ -88,6 +88,7 @@ const DATABASE_FILES = [
   'DATABASE_PASSWORD_FILE',
 ]
 const REDIS = ['REDIS_URL', 'REDIS_CA_FILE', 'REDIS_CERT_FILE', 'REDIS_KEY_FILE']
+const ENGINE_TLS = ['ENGINE_TLS_CA_FILE', 'ENGINE_TLS_CERT_FILE', 'ENGINE_TLS_KEY_FILE']
 const optional = (variable: string): Call => ({ reader: 'optional', variable, more: [] })
 
 /** Host, port and default port. */
@@ -114,6 +115,7 @@ function callsIn(file: string): readonly Call[] {
         found.push(...DATABASE_FILES.map(optional))
       }
       if (reader === 'redisUrlOf') found.push(...REDIS.map(optional))
+      if (reader === 'linkTls') found.push(...ENGINE_TLS.map(optional))
     }
     ts.forEachChild(node, visit)
   }
