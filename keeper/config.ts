@@ -135,7 +135,8 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
 
 /** Elsewhere its gas would be paid out of real funds. */
 function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void {
-  if (keys.has('faucet') && !isTestChain(chainId))
+  // 0: CHAIN_ID itself is wrong.
+  if (chainId !== 0 && keys.has('faucet') && !isTestChain(chainId))
     rejectVariable(
       'RELAYER_KEYS',
       `has the lane faucet: expected none on chain ${chainId}, which is no test chain`,
@@ -157,7 +158,7 @@ function keySettingsOf(env: Env, chainId: () => number): Pick<Config, 'relayerKe
   return { relayerKeys, prices }
 }
 
-/** Reads the environment. Throws a ConfigError with a line for each wrong key setting, which names the variable, and for the first other one. */
+/** Reads the environment. Throws a ConfigError with a line for each wrong key setting, which names the variable, and for the first other one; within `readWhole` for all. */
 export function readConfig(env: Env): Config {
   const chainId = () => environment(env, 'keeper').count('CHAIN_ID')
   const [others, keys] = readAll(

@@ -1,7 +1,7 @@
 /** Where the engine is, and the keys by which its clients prove their roles. */
 import { readFileSync } from 'node:fs'
 import type { TlsSource } from '../../../service/certificates.ts'
-import { type Env, environment, rejectVariable } from '../../../service/environment.ts'
+import { type Env, environment, orNoted, rejectVariable } from '../../../service/environment.ts'
 import type { Role } from './messages.ts'
 import { linkTls } from './tls.ts'
 
@@ -64,11 +64,8 @@ export function engineAccess<Name extends Role>(
 ): EngineAccess<Name> {
   const { text } = environment(env, processName)
   const members = text('ENGINE_URL').split(',')
-  for (const member of members) addressOf('ENGINE_URL', member)
-  const keys = keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), roles)
-  return {
-    members,
-    keys,
-    tls: linkTls(env, 'ENGINE_URL', members.find((member) => member.startsWith('/')) ?? null),
-  }
+  for (const member of members) orNoted<unknown>(() => addressOf('ENGINE_URL', member), null)
+  const keys = orNoted(() => keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), roles), new Map())
+  const socket = members.find((member) => member.startsWith('/')) ?? null
+  return { members, keys, tls: orNoted(() => linkTls(env, 'ENGINE_URL', socket), null) }
 }

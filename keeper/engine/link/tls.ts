@@ -49,7 +49,7 @@ export const followLinkCertificates = (
   tls: TlsSource,
 ): (() => void) => tls.onChange((material) => server.setSecureContext({ ...material, ...VERSION }))
 
-const ONE_AUTHORITY = `on both sides, certificates of the authority in ${CA}`
+const ONE_AUTHORITY = `certificates of the authority in ${CA} on both sides`
 
 interface Problem {
   readonly codes: RegExp
