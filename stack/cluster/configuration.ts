@@ -59,18 +59,59 @@ export function etcdArguments(
   ]
 }
 
+interface PostgresDirs {
+  readonly dataDir: string
+  readonly binDir: string
+}
+
+/** The server and its logins: no connection without TLS. */
+function postgresOf(
+  layout: Layout,
+  host: DataHost,
+  secrets: Secrets,
+  { dataDir, binDir }: PostgresDirs,
+  { ca, certificate, key }: HostCertificate,
+): object {
+  const subnet = subnetOf(layout)
+  const address = addressOf(layout, host)
+  const verified = { sslmode: 'verify-full', sslrootcert: ca }
+  const identified = { ...verified, sslcert: certificate, sslkey: key }
+  return {
+    listen: `${address}:${PORTS.postgres}`,
+    connect_address: `${address}:${PORTS.postgres}`,
+    data_dir: dataDir,
+    bin_dir: binDir,
+    pgpass: `${dataDir}.pgpass`,
+    authentication: {
+      superuser: { username: DATABASE, password: secrets.database, ...verified },
+      replication: { username: 'replicator', password: secrets.replication, ...identified },
+      rewind: { username: 'rewinder', password: secrets.rewind, ...verified },
+    },
+    parameters: {
+      unix_socket_directories: '',
+      ssl: 'on',
+      ssl_ca_file: ca,
+      ssl_cert_file: certificate,
+      ssl_key_file: key,
+      ssl_min_protocol_version: 'TLSv1.3',
+    },
+    // A standby also needs a certificate of the cluster.
+    pg_hba: [
+      `hostssl replication replicator ${subnet} scram-sha-256 clientcert=verify-ca`,
+      `hostssl all all ${subnet} scram-sha-256`,
+    ],
+  }
+}
+
 /** In JSON, which is YAML too. */
 export function patroniConfiguration(
   layout: Layout,
   host: DataHost,
   secrets: Secrets,
-  { dataDir, binDir }: { readonly dataDir: string; readonly binDir: string },
-  { ca, certificate, key }: HostCertificate,
+  dirs: PostgresDirs,
+  tls: HostCertificate,
 ): string {
-  const verified = { sslmode: 'verify-full', sslrootcert: ca }
-  const identified = { ...verified, sslcert: certificate, sslkey: key }
-  const subnet = subnetOf(layout)
-  const address = addressOf(layout, host)
+  const { ca, certificate, key } = tls
   const configuration = {
     scope: 'clearbatch',
     name: host,
@@ -118,31 +159,7 @@ export function patroniConfiguration(
       },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'],
     },
-    postgresql: {
-      listen: `${address}:${PORTS.postgres}`,
-      connect_address: `${address}:${PORTS.postgres}`,
-      data_dir: dataDir,
-      bin_dir: binDir,
-      pgpass: `${dataDir}.pgpass`,
-      authentication: {
-        superuser: { username: DATABASE, password: secrets.database, ...verified },
-        replication: { username: 'replicator', password: secrets.replication, ...identified },
-        rewind: { username: 'rewinder', password: secrets.rewind, ...verified },
-      },
-      parameters: {
-        unix_socket_directories: '',
-        ssl: 'on',
-        ssl_ca_file: ca,
-        ssl_cert_file: certificate,
-        ssl_key_file: key,
-        ssl_min_protocol_version: 'TLSv1.3',
-      },
-      // No connection without TLS; a standby also needs a certificate of the cluster.
-      pg_hba: [
-        `hostssl replication replicator ${subnet} scram-sha-256 clientcert=verify-ca`,
-        `hostssl all all ${subnet} scram-sha-256`,
-      ],
-    },
+    postgresql: postgresOf(layout, host, secrets, dirs, tls),
     tags: { nofailover: false, noloadbalance: false, clonefrom: false, nosync: false },
   }
   return `${JSON.stringify(configuration, null, 2)}\n`
