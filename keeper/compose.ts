@@ -17,7 +17,7 @@ import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { checkKeystores } from '../service/keys/key-settings.ts'
 import type { Logger } from '../service/logger.ts'
-import { createSigner } from './adapters/chain.ts'
+import { createSigner, readChainId } from './adapters/chain.ts'
 import { createQueuePage } from './adapters/queue-page.ts'
 import { createExpiry } from './adjustments/expiry.ts'
 import { watchBackups } from './backups.ts'
@@ -51,11 +51,14 @@ import { deleteOldInputs } from './proofs/proofs.ts'
 import { createProofStore } from './proofs/store.ts'
 import { createRanks } from './ranks/ranks.ts'
 import { createRankStore } from './ranks/store.ts'
+import { startChainCheck } from './relayer/chain-check.ts'
 import type { DeliveryPorts } from './relayer/delivery.ts'
 import { createKeyring, type Keyring, type Relayer } from './relayer/keyring.ts'
 import { createRelayExpiry } from './relays/expiry.ts'
 
 export interface Keeper {
+  /** Rejects if the node is on another chain. */
+  readonly failed: Promise<never>
   /** Stops matching, waits for the receipts of what is in flight, and releases every lease. */
   stop(): Promise<void>
 }
@@ -265,6 +268,11 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
     }),
   )
   await checkSchema(db)
+  const chainCheck = await startChainCheck({
+    chainId: config.chainId,
+    readChainId: () => readChainId(config.rpcUrl, config.rpcTimeoutMs),
+    logger,
+  })
   const metrics = createMetrics()
   const { relayerKeys, chainId } = config
   const chosen = (lane: string) => chosenKey(db, lane)
@@ -312,7 +320,9 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   })
   logger.info({ markets: markets.count(), port: health.port }, 'keeper started')
   return {
+    failed: chainCheck.failed,
     async stop() {
+      chainCheck.stop()
       await Promise.all([markets, ...others].map((one) => one.stop()))
       stopInforming()
       adapters.watch.stop()

@@ -120,7 +120,8 @@ function checkDrain(drainMs: number, sendTimeoutMs: number): void {
 
 /** On other chains the faucet would pay gas from real funds. */
 function checkFaucet(keys: ReadonlyMap<string, unknown>, chainId: number): void {
-  if (keys.has('faucet') && !isTestChain(chainId))
+  // 0: CHAIN_ID itself is wrong.
+  if (chainId !== 0 && keys.has('faucet') && !isTestChain(chainId))
     rejectVariable(
       'RELAYER_KEYS',
       `has the lane faucet: expected none on chain ${chainId}, which is no test chain`,
@@ -142,10 +143,7 @@ function keySettingsOf(env: Env, chainId: () => number): Pick<Config, 'relayerKe
   return { relayerKeys, prices }
 }
 
-/**
- * Reads the environment. Throws a ConfigError that names every wrong key setting, and the first wrong setting of any
- * other kind.
- */
+/** Reads the environment. Throws a ConfigError with a line for each wrong key setting, and for the first other one; within `readWhole` for all. */
 export function readConfig(env: Env): Config {
   const chainId = () => environment(env, 'keeper').count('CHAIN_ID')
   const [others, keys] = readAll(

@@ -1,10 +1,10 @@
 /** Reads the environment of a process: every value is checked, and each error names its variable. */
 import type { Address } from '../domain/units.ts'
 import { serverTls, type TlsSource } from './certificates.ts'
-import { ConfigError, type Env, rejectVariable } from './config-error.ts'
+import { ConfigError, type Env, orNoted, rejectVariable } from './config-error.ts'
 import { databaseAddress } from './database-address.ts'
 
-export { ConfigError, type Env, rejectVariable }
+export { ConfigError, type Env, orNoted, rejectVariable }
 
 export interface Listener {
   readonly host: string
@@ -40,6 +40,7 @@ const POSTGRES = ['postgres:', 'postgresql:']
 const HTTP = ['http:', 'https:']
 const ON = ['on', 'true', '1']
 const OFF = ['off', 'false', '0']
+const NO_ADDRESS = `0x${'0'.repeat(40)}` as Address
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 /** An empty variable counts as not set. `processName` appears in the error of a missing variable. */
@@ -76,43 +77,48 @@ export function environment(env: Env, processName: string) {
     const bounds = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
     return received(name, `a whole number ${bounds}`)
   }
-  const port = (name: string, fallback: number): number => count(name, fallback, 0, 65_535)
+  const amount = (name: string, fallback: bigint): bigint => {
+    const value = text(name, fallback.toString())
+    return /^\d+$/.test(value) ? BigInt(value) : received(name, 'an amount in wei, decimal digits only')
+  }
+  const flag = (name: string, fallback: boolean): boolean => {
+    const value = text(name, fallback ? 'on' : 'off').toLowerCase()
+    if (ON.includes(value)) return true
+    return OFF.includes(value) ? false : received(name, `one of ${[...ON, ...OFF].join(', ')}`)
+  }
+  const address = (name: string): Address => {
+    const value = text(name).toLowerCase()
+    return /^0x[0-9a-f]{40}$/.test(value)
+      ? (value as Address)
+      : received(name, 'an address, 0x and 40 hexadecimal digits')
+  }
+  const notedCount = (name: string, fallback?: number, least = 0, most?: number): number =>
+    orNoted(() => count(name, fallback, least, most), fallback ?? least)
+  const port = (name: string, fallback: number): number => notedCount(name, fallback, 0, 65_535)
   const listener = (hostName: string, portName: string, defaultPort: number): Listener => {
-    const tls = serverTls(env)
+    const tls = orNoted(() => serverTls(env), null)
     return { host: text(hostName, LOOPBACK), port: port(portName, defaultPort), ...(tls && { tls }) }
   }
   return {
     optional,
-    text,
-    url,
-    count,
+    text: (name: string, fallback?: string): string => orNoted(() => text(name, fallback), fallback ?? ''),
+    url: (name: string, protocols: readonly string[]): string => orNoted(() => url(name, protocols), ''),
+    count: notedCount,
     /** The connection string, with the files of its certificates and of its password (`database-address.ts`). */
-    database: (): string => databaseAddress(env, url('DATABASE_URL', POSTGRES)),
-    http: (name: string): string => url(name, HTTP),
+    database: (): string => orNoted(() => databaseAddress(env, url('DATABASE_URL', POSTGRES)), ''),
+    http: (name: string): string => orNoted(() => url(name, HTTP), ''),
     /** Reads an amount in wei. */
-    amount(name: string, fallback: bigint): bigint {
-      const value = text(name, fallback.toString())
-      return /^\d+$/.test(value) ? BigInt(value) : received(name, 'an amount in wei, decimal digits only')
-    },
-    flag(name: string, fallback: boolean): boolean {
-      const value = text(name, fallback ? 'on' : 'off').toLowerCase()
-      if (ON.includes(value)) return true
-      return OFF.includes(value) ? false : received(name, `one of ${[...ON, ...OFF].join(', ')}`)
-    },
+    amount: (name: string, fallback: bigint): bigint => orNoted(() => amount(name, fallback), fallback),
+    flag: (name: string, fallback: boolean): boolean => orNoted(() => flag(name, fallback), fallback),
     /** Reads an address and converts it to lower case. */
-    address(name: string): Address {
-      const value = text(name).toLowerCase()
-      return /^0x[0-9a-f]{40}$/.test(value)
-        ? (value as Address)
-        : received(name, 'an address, 0x and 40 hexadecimal digits')
-    },
+    address: (name: string): Address => orNoted(() => address(name), NO_ADDRESS),
     port,
     listener,
     process: (defaultInternalPort: number, defaultDrainMs = 10_000): ProcessConfig => ({
       internal: listener('INTERNAL_HOST', 'INTERNAL_PORT', defaultInternalPort),
-      logLevel: choice('LOG_LEVEL', LOG_LEVELS, 'info'),
-      logFileBytes: count('LOG_FILE_BYTES', 0),
-      drainMs: count('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
+      logLevel: orNoted(() => choice('LOG_LEVEL', LOG_LEVELS, 'info'), 'info'),
+      logFileBytes: notedCount('LOG_FILE_BYTES', 0),
+      drainMs: notedCount('DRAIN_MS', defaultDrainMs, 1, MOST_DRAIN_MS),
       killAt: optional('CLEARBATCH_KILL_AT'),
     }),
   }

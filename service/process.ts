@@ -2,6 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import type { Logger } from 'pino'
 import { reportCertificates } from './certificates.ts'
+import { readWhole } from './config-error.ts'
 import { ConfigError, type Env } from './environment.ts'
 import { createLogger, flushLog } from './logger.ts'
 
@@ -24,7 +25,7 @@ interface RunConfig {
 export interface ProcessDefinition<Config extends RunConfig> {
   /** Name in log lines and error messages. */
   readonly name: string
-  /** Reads the configuration. Throws a ConfigError that names the variable. */
+  /** Reads the configuration. Throws a ConfigError that names the variable; `readWhole` collects the errors. */
   readonly readConfig: (env: Env) => Config
   /** Starts the process; resolves once it serves. */
   readonly compose: (config: Config, logger: Logger) => Promise<RunningProcess>
@@ -72,14 +73,14 @@ export async function runProcess<Config extends RunConfig>(
 }
 
 /**
- * The operator corrects an invalid environment: the message names the variable, and a stack trace would hide it.
+ * The operator corrects an invalid environment: a line names each wrong variable, and a stack trace would hide them.
  */
 function configOrExit<Config extends RunConfig>(
   { name, readConfig }: ProcessDefinition<Config>,
   env: Env,
 ): Config {
   try {
-    return readConfig(env)
+    return readWhole(() => readConfig(env))
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     console.error(`${name}: ${error.message}`)

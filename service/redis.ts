@@ -1,7 +1,7 @@
 /** Connections to Redis: one server, or the primary that Sentinels name. */
 import { Redis, type RedisOptions } from 'ioredis'
 import { clientTls, identityOf, openCertificates, type TlsMaterial } from './certificates.ts'
-import { type Env, rejectVariable } from './config-error.ts'
+import { type Env, orNoted, rejectVariable } from './config-error.ts'
 
 export interface SentinelAddress {
   readonly host: string
@@ -57,7 +57,9 @@ export function redisAddressOf(variable: string, text: string): RedisAddress {
 }
 
 /** Validated `REDIS_URL`, with the files of its certificates; null if it is not set. */
-export function redisUrlOf(env: Env): string | null {
+export const redisUrlOf = (env: Env): string | null => orNoted(() => checkedUrl(env), null)
+
+function checkedUrl(env: Env): string | null {
   const { REDIS_URL: url } = env
   if (!url) return null
   const { isTls } = redisAddressOf('REDIS_URL', url)

@@ -35,11 +35,18 @@ export interface Admin {
 export interface AdminFile {
   readonly database_url: string
   /** Where the engine listens, and the file with the operator's key. */
-  readonly engine: { readonly url: string; readonly keys_file: string }
+  readonly engine: {
+    readonly url: string
+    readonly keys_file: string
+    /** Variables of the certificates of this connection; absent without TLS. */
+    readonly tls?: Readonly<Record<string, string>>
+  }
 }
 
 const engineOf = ({ engine }: AdminFile): Admin['engine'] =>
-  engineAccess({ ENGINE_URL: engine.url, ENGINE_KEYS_FILE: engine.keys_file }, 'tool', ['operator'])
+  engineAccess({ ...engine.tls, ENGINE_URL: engine.url, ENGINE_KEYS_FILE: engine.keys_file }, 'tool', [
+    'operator',
+  ])
 
 /** Opens the stack that wrote this stack.json. */
 export async function openAdmin(stackFile: string): Promise<Admin> {

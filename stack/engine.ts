@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Db } from '../db/client.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { CalendarName } from '../domain/market/trading-calendar.ts'
-import { keysOf } from '../keeper/engine/link/access.ts'
+import { type EngineAccess, keysOf } from '../keeper/engine/link/access.ts'
 import { connectEngine, identityOf } from '../keeper/engine/link/connect.ts'
 import { ask } from '../keeper/engine/link/engine.ts'
 import { ROLES, type Role } from '../keeper/engine/link/messages.ts'
@@ -60,6 +60,8 @@ export const membersOf = ({ socket, standbySocket }: EngineFiles): string[] =>
 export interface EngineMembers {
   readonly members: readonly string[]
   readonly keys: EngineKeyFiles
+  /** Absent: connections without TLS. */
+  readonly tls?: EngineAccess<Role>['tls']
 }
 
 const BUDGET_MS = 30_000
@@ -67,12 +69,12 @@ const BUDGET_MS = 30_000
 /** Lists the markets that are not listed yet, and sets the calendar of those with sessions. */
 export async function listMarkets(
   db: Db,
-  { members, keys: files }: EngineMembers,
+  { members, keys: files, tls = null }: EngineMembers,
   specs: readonly MarketSpec[],
   calendar: CalendarName,
 ): Promise<void> {
   const keys = keysOf('ENGINE_KEYS_FILE', files.operator, ['operator'])
-  const access = { members, keys }
+  const access = { members, keys, tls }
   const silent = { debug() {}, info() {}, warn() {}, error() {} }
   const chainId = Number(specs[0]?.chainId ?? 0)
   const link = connectEngine(await identityOf(db, chainId), access, 'operator', silent)

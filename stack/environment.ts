@@ -21,6 +21,8 @@ export interface Ports {
   readonly standby?: number | null
 }
 
+type Variables = Readonly<Record<string, string>>
+
 export interface EnvironmentInput {
   readonly databaseUrls: DatabaseUrls
   readonly rpcUrl: string
@@ -43,6 +45,8 @@ export interface EnvironmentInput {
   }
   /** Address at which the processes listen; the loopback interface by default. */
   readonly host?: string
+  /** Variables of TLS: of every process, and also of engine, api, keeper and indexer. By default no server has TLS. */
+  readonly tls?: { readonly every: Variables; readonly service: Variables }
   /** Base URL of a proxy before the apis; by default clients reach the api itself. */
   readonly proxyUrl?: string
   /** By default the identity provider runs at `host`. */
@@ -100,14 +104,15 @@ function targetsOf({ host = LOOPBACK, ports, targets }: EnvironmentInput): strin
 }
 
 /** Where the processes listen, and by which URLs clients reach them. */
-function placesOf({ host = LOOPBACK, ports, proxyUrl, issuerUrl }: EnvironmentInput) {
-  const apiUrl = `http://${host}:${ports.rest}`
+function placesOf({ host = LOOPBACK, ports, tls, proxyUrl, issuerUrl }: EnvironmentInput) {
+  const scheme = tls === undefined ? 'http' : 'https'
+  const apiUrl = `${scheme}://${host}:${ports.rest}`
   return {
     host,
     apiUrl,
     baseUrl: proxyUrl ?? apiUrl,
     issuerUrl: issuerUrl ?? `http://${host}:${ports.issuer}`,
-    readyUrl: (name: keyof Ports['internal']) => `http://${host}:${ports.internal[name]}${AT_HEALTH}`,
+    readyUrl: (name: keyof Ports['internal']) => `${scheme}://${host}:${ports.internal[name]}${AT_HEALTH}`,
   }
 }
 
@@ -116,6 +121,8 @@ export function environmentOf(input: EnvironmentInput): Environment {
   const { contracts, chain_id } = deployment
   const { baseUrl, issuerUrl, apiUrl, host, readyUrl } = placesOf(input)
   const common = {
+    ...input.tls?.every,
+    ...input.tls?.service,
     RPC_URL: rpcUrl,
     CHAIN_ID: `${chain_id}`,
     INTERNAL_HOST: host,
@@ -221,6 +228,7 @@ function backstopOf(input: EnvironmentInput, { address, private_key, api_key }: 
     name: 'backstop',
     args: ['backstop/main.ts'],
     env: {
+      ...input.tls?.every,
       BASE_URL: baseUrl,
       ADDRESS_BACKSTOP: address,
       BACKSTOP_SESSION_KEY: private_key,

@@ -51,6 +51,10 @@ function connect(url: string, requestTimeoutMs: number): Request {
   }
 }
 
+/** The chain of the node. */
+export const readChainId = async (url: string, timeoutMs: number): Promise<number> =>
+  Number(await connect(url, timeoutMs)<string>('eth_chainId', []))
+
 const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
 // ---------------------------------------------------------------------- sending

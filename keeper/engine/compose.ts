@@ -62,7 +62,7 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
   core.onOwner(() => {
     if (core.isOwner()) port.owns()
   })
-  const links = await listen(config.listen, {
+  const links = await listen(config, {
     ...port,
     identity,
     keys: config.keys,

@@ -1,9 +1,11 @@
 /** The environment of the engine, read and checked once. */
 import { UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
 import type { Millis } from '../../domain/units.ts'
-import { type Env, environment, type ProcessConfig } from '../../service/environment.ts'
+import type { TlsSource } from '../../service/certificates.ts'
+import { type Env, environment, orNoted, type ProcessConfig } from '../../service/environment.ts'
 import { type Address, addressOf, keysOf } from './link/access.ts'
 import { ROLES, type Role } from './link/messages.ts'
+import { linkTls } from './link/tls.ts'
 
 export interface Config extends ProcessConfig {
   readonly databaseUrl: string
@@ -11,6 +13,8 @@ export interface Config extends ProcessConfig {
   readonly chainId: number
   /** Where clients connect. */
   readonly listen: Address
+  /** Null: connections without TLS. */
+  readonly tls: TlsSource | null
   readonly keys: ReadonlyMap<Role, Buffer>
   readonly auctionIntervalMs: number
   readonly fundingIntervalMs: Millis
@@ -26,16 +30,20 @@ export interface Config extends ProcessConfig {
   readonly chainMaxAgeMs: number
 }
 
+const NOWHERE: Address = { host: '', port: 0 }
+
 export function readConfig(env: Env): Config {
   const { count, database, process, text } = environment(env, 'engine')
   const confirmations = count('CHAIN_CONFIRMATIONS', 1)
+  const listen = orNoted<Address>(() => addressOf('ENGINE_LISTEN', text('ENGINE_LISTEN')), NOWHERE)
   return {
     ...process(9_104),
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 4, 2),
     chainId: count('CHAIN_ID'),
-    listen: addressOf('ENGINE_LISTEN', text('ENGINE_LISTEN')),
-    keys: keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), ROLES),
+    listen,
+    tls: orNoted(() => linkTls(env, 'ENGINE_LISTEN', 'path' in listen ? listen.path : null), null),
+    keys: orNoted(() => keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), ROLES), new Map()),
     auctionIntervalMs: count('AUCTION_INTERVAL_MS', 200, 1),
     fundingIntervalMs: count('FUNDING_INTERVAL_MS', UPDATE_INTERVAL, 1_000) as Millis,
     leaseMs: count('LEASE_MS', 2_000, 500),

@@ -7,6 +7,7 @@ import type { Db } from '../../db/client.ts'
 import { migrate } from '../../db/migrator.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Address } from '../../domain/units.ts'
+import { linkTls } from '../../keeper/engine/link/tls.ts'
 import { localProvider } from '../accounts.ts'
 import type { AdminFile } from '../admin.ts'
 import { ensureBackstop } from '../backstop.ts'
@@ -34,6 +35,7 @@ import { keepRunning, type Service } from '../services.ts'
 import type { StackFile } from '../stack-file.ts'
 import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from '../supervisor.ts'
 import { userSwitch } from '../user-switch.ts'
+import { certificateOf, makeCertificates, serviceTlsVariables, trustCluster } from './certificates.ts'
 import { DATABASE, ownerUrlOf } from './configuration.ts'
 import {
   APP_HOSTS,
@@ -132,7 +134,7 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   const { chain, provider, deployment, backstopKey } = deploying.value
   report('contracts are deployed, databases accept commits')
 
-  const ownerUrl = ownerUrlOf(layout, 'app1', secrets)
+  const ownerUrl = ownerUrlOf(layout, 'app1', secrets, certificateOf(dir.path, 'app1'))
   const db = openDatabase(ownerUrl)
   onStop(() => db.destroy())
   await requireOwnHistory(db)
@@ -140,6 +142,7 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   const databaseUrls = await createLogins(ownerUrl)
   const engineKeys = writeEngineKeys(emptyFolder(dir.engine))
   const input: ProcessesInput = {
+    dir: dir.path,
     layout,
     secrets,
     keys,
@@ -165,7 +168,11 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   if (options.bots) startBots(processes.supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: ownerUrl,
-    engine: { url: membersOf(layout).join(','), keys_file: engineKeys.operator },
+    engine: {
+      url: membersOf(layout).join(','),
+      keys_file: engineKeys.operator,
+      tls: serviceTlsVariables(dir.path, 'edge'),
+    },
   }
   writePrivate(dir.admin, admin)
   writePrivate(dir.stackFile, file)
@@ -207,7 +214,8 @@ async function startProcesses(
   run('edge', environmentOn(input, 'app1').issuer)
   for (const [host, spec] of signersOf(input, (name) => hostDir(dir, name))) run(host, spec)
   await Promise.any(onEach('engine').map((engine) => engine.ready()))
-  await listMarkets(db, { members: membersOf(layout), keys: engineKeys }, specs, 'ALWAYS_OPEN')
+  const tls = linkTls(serviceTlsVariables(dir.path, 'edge'), 'ENGINE_URL', null)
+  await listMarkets(db, { members: membersOf(layout), keys: engineKeys, tls }, specs, 'ALWAYS_OPEN')
   report('markets are listed')
   await Promise.any(onEach('indexer').map((indexer) => indexer.ready()))
   for (const name of ['keeper', 'api'] as const) onEach(name)
@@ -230,7 +238,7 @@ const emptyFolder = (path: string): string => {
 
 function emptyCluster(dir: DataDir): void {
   emptyDataDir(dir)
-  for (const path of ['cluster.json', ...HOSTS])
+  for (const path of ['cluster.json', 'tls', ...HOSTS])
     rmSync(join(dir.path, path), { recursive: true, force: true })
 }
 
@@ -256,6 +264,8 @@ async function startDatabases(
   { layout, secrets }: ClusterState,
 ): Promise<Servers> {
   const user = await userSwitch([join(programs.postgresDir, 'postgres'), '--version'])
+  await makeCertificates(dir.path, layout, user.own)
+  trustCluster(dir.path)
   const servers = await startServers({
     layout,
     secrets,
@@ -268,7 +278,7 @@ async function startDatabases(
   onStop(() => servers.stop())
   report('etcd, Patroni, Redis, Sentinels and proxies run')
   await untilNodes(layout, acceptsCommits, FIRST_COMMIT_MS)
-  await createDatabase(ownerUrlOf(layout, 'app1', secrets, 'postgres'))
+  await createDatabase(ownerUrlOf(layout, 'app1', secrets, certificateOf(dir.path, 'app1'), 'postgres'))
   return servers
 }
 

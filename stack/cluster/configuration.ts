@@ -1,4 +1,5 @@
 /** Configurations of Debian's servers in a cluster, as pure functions of its layout: etcd, Patroni, HAProxy, Redis and Sentinel. */
+import type { HostCertificate } from './certificates.ts'
 import {
   APP_HOSTS,
   type AppHost,
@@ -34,15 +35,23 @@ export const REDIS_NAME = 'clearbatch'
  */
 const FAILOVER = { ttl: 10, loop_wait: 2, retry_timeout: 4 } as const
 
-export function etcdArguments(layout: Layout, host: DataHost, dataDir: string): string[] {
-  const client = `http://${endpoint(layout, host, 'etcdClient')}`
-  const peer = `http://${endpoint(layout, host, 'etcdPeer')}`
-  const members = DATA_HOSTS.map((each) => `${each}=http://${endpoint(layout, each, 'etcdPeer')}`)
+export function etcdArguments(
+  layout: Layout,
+  host: DataHost,
+  dataDir: string,
+  { ca, certificate, key }: HostCertificate,
+): string[] {
+  const client = `https://${endpoint(layout, host, 'etcdClient')}`
+  const peer = `https://${endpoint(layout, host, 'etcdPeer')}`
+  const members = DATA_HOSTS.map((each) => `${each}=https://${endpoint(layout, each, 'etcdPeer')}`)
   return [
     ...['--name', host, '--data-dir', dataDir],
     ...['--listen-client-urls', client, '--advertise-client-urls', client],
     ...['--listen-peer-urls', peer, '--initial-advertise-peer-urls', peer],
     ...['--initial-cluster', members.join(','), '--initial-cluster-token', `clearbatch-${layout.id}`],
+    ...['--trusted-ca-file', ca, '--cert-file', certificate, '--key-file', key, '--client-cert-auth'],
+    ...['--peer-trusted-ca-file', ca, '--peer-cert-file', certificate, '--peer-key-file', key],
+    '--peer-client-cert-auth',
     // Twice the defaults: on one machine all members share its disk.
     ...['--heartbeat-interval', '200', '--election-timeout', '2000'],
     // Patroni renews its lock every 2 s: the history of a day is of no use.
@@ -50,15 +59,59 @@ export function etcdArguments(layout: Layout, host: DataHost, dataDir: string): 
   ]
 }
 
+interface PostgresDirs {
+  readonly dataDir: string
+  readonly binDir: string
+}
+
+/** The server and its logins: no connection without TLS. */
+function postgresOf(
+  layout: Layout,
+  host: DataHost,
+  secrets: Secrets,
+  { dataDir, binDir }: PostgresDirs,
+  { ca, certificate, key }: HostCertificate,
+): object {
+  const subnet = subnetOf(layout)
+  const address = addressOf(layout, host)
+  const verified = { sslmode: 'verify-full', sslrootcert: ca }
+  const identified = { ...verified, sslcert: certificate, sslkey: key }
+  return {
+    listen: `${address}:${PORTS.postgres}`,
+    connect_address: `${address}:${PORTS.postgres}`,
+    data_dir: dataDir,
+    bin_dir: binDir,
+    pgpass: `${dataDir}.pgpass`,
+    authentication: {
+      superuser: { username: DATABASE, password: secrets.database, ...verified },
+      replication: { username: 'replicator', password: secrets.replication, ...identified },
+      rewind: { username: 'rewinder', password: secrets.rewind, ...verified },
+    },
+    parameters: {
+      unix_socket_directories: '',
+      ssl: 'on',
+      ssl_ca_file: ca,
+      ssl_cert_file: certificate,
+      ssl_key_file: key,
+      ssl_min_protocol_version: 'TLSv1.3',
+    },
+    // A standby also needs a certificate of the cluster.
+    pg_hba: [
+      `hostssl replication replicator ${subnet} scram-sha-256 clientcert=verify-ca`,
+      `hostssl all all ${subnet} scram-sha-256`,
+    ],
+  }
+}
+
 /** In JSON, which is YAML too. */
 export function patroniConfiguration(
   layout: Layout,
   host: DataHost,
   secrets: Secrets,
-  { dataDir, binDir }: { readonly dataDir: string; readonly binDir: string },
+  dirs: PostgresDirs,
+  tls: HostCertificate,
 ): string {
-  const subnet = subnetOf(layout)
-  const address = addressOf(layout, host)
+  const { ca, certificate, key } = tls
   const configuration = {
     scope: 'clearbatch',
     name: host,
@@ -66,8 +119,18 @@ export function patroniConfiguration(
       listen: endpoint(layout, host, 'patroni'),
       connect_address: endpoint(layout, host, 'patroni'),
       authentication: { username: 'patroni', password: secrets.patroni },
+      certfile: certificate,
+      keyfile: key,
+      cafile: ca,
     },
-    etcd3: { hosts: DATA_HOSTS.map((each) => endpoint(layout, each, 'etcdClient')) },
+    ctl: { cacert: ca, certfile: certificate, keyfile: key },
+    etcd3: {
+      hosts: DATA_HOSTS.map((each) => endpoint(layout, each, 'etcdClient')),
+      protocol: 'https',
+      cacert: ca,
+      cert: certificate,
+      key,
+    },
     bootstrap: {
       dcs: {
         ...FAILOVER,
@@ -96,20 +159,7 @@ export function patroniConfiguration(
       },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C' }, 'data-checksums'],
     },
-    postgresql: {
-      listen: `${address}:${PORTS.postgres}`,
-      connect_address: `${address}:${PORTS.postgres}`,
-      data_dir: dataDir,
-      bin_dir: binDir,
-      pgpass: `${dataDir}.pgpass`,
-      authentication: {
-        superuser: { username: DATABASE, password: secrets.database },
-        replication: { username: 'replicator', password: secrets.replication },
-        rewind: { username: 'rewinder', password: secrets.rewind },
-      },
-      parameters: { unix_socket_directories: '' },
-      pg_hba: [`host replication replicator ${subnet} scram-sha-256`, `host all all ${subnet} scram-sha-256`],
-    },
+    postgresql: postgresOf(layout, host, secrets, dirs, tls),
     tags: { nofailover: false, noloadbalance: false, clonefrom: false, nosync: false },
   }
   return `${JSON.stringify(configuration, null, 2)}\n`
@@ -121,8 +171,12 @@ defaults
   timeout connect 2s
 `
 
-/** On each app host: leads to the node that is primary by Patroni, and ends the sessions of a node that no longer is. */
-export const databaseProxyConfiguration = (layout: Layout, host: AppHost): string => `${PROXY_HEAD}
+/** On each app host: passes TLS through; leads to the node that is primary by Patroni, and ends the sessions of a node that no longer is. */
+export const databaseProxyConfiguration = (
+  layout: Layout,
+  host: AppHost,
+  { ca }: HostCertificate,
+): string => `${PROXY_HEAD}
   mode tcp
   timeout client 24h
   timeout server 24h
@@ -133,11 +187,11 @@ listen postgres
   option httpchk OPTIONS /primary
   http-check expect status 200
   default-server inter 1s fastinter 500ms fall 2 rise 1 on-marked-down shutdown-sessions
-${DATA_HOSTS.map((each) => `  server ${each} ${endpoint(layout, each, 'postgres')} check port ${PORTS.patroni}`).join('\n')}
+${DATA_HOSTS.map((each) => `  server ${each} ${endpoint(layout, each, 'postgres')} check port ${PORTS.patroni} check-ssl verify required ca-file ${ca}`).join('\n')}
 `
 
 /** Before the apis: requests go to those that are ready, and the live feed stays with one. */
-export const edgeProxyConfiguration = (layout: Layout): string => `${PROXY_HEAD}
+export const edgeProxyConfiguration = (layout: Layout, { ca }: HostCertificate): string => `${PROXY_HEAD}
   mode http
   timeout client 75s
   timeout server 75s
@@ -153,15 +207,28 @@ frontend public
 backend apis
   balance leastconn
   default-server inter 1s fall 2 rise 1
-${APP_HOSTS.map((each) => `  server ${each} ${endpoint(layout, each, 'api')} check`).join('\n')}
+${APP_HOSTS.map((each) => `  server ${each} ${endpoint(layout, each, 'api')} check ssl verify required ca-file ${ca}`).join('\n')}
 `
 
 /** First primary; afterwards Sentinels decide, and write their decision to these files. */
 const FIRST_REDIS: DataHost = 'data1'
 
-const listening = (address: string, port: number, dataDir: string, password: string): readonly string[] => [
+const listening = (
+  address: string,
+  port: number,
+  dataDir: string,
+  password: string,
+  { ca, certificate, key }: HostCertificate,
+): readonly string[] => [
   `bind ${address}`,
-  `port ${port}`,
+  // No connection without TLS, also between the servers.
+  'port 0',
+  `tls-port ${port}`,
+  'tls-replication yes',
+  'tls-auth-clients yes',
+  `tls-ca-cert-file "${ca}"`,
+  `tls-cert-file "${certificate}"`,
+  `tls-key-file "${key}"`,
   `dir "${dataDir}"`,
   `requirepass ${password}`,
 ]
@@ -171,9 +238,10 @@ export const redisConfiguration = (
   host: DataHost,
   { redis: password }: Pick<Secrets, 'redis'>,
   dataDir: string,
+  certificate: HostCertificate,
 ): string =>
   [
-    ...listening(addressOf(layout, host), PORTS.redis, dataDir, password),
+    ...listening(addressOf(layout, host), PORTS.redis, dataDir, password, certificate),
     `masterauth ${password}`,
     `replica-announce-ip ${addressOf(layout, host)}`,
     // BullMQ needs every key: Redis refuses writes instead of evicting.
@@ -194,9 +262,10 @@ export const sentinelConfiguration = (
   host: DataHost,
   { redis: password }: Pick<Secrets, 'redis'>,
   dataDir: string,
+  certificate: HostCertificate,
 ): string =>
   [
-    ...listening(addressOf(layout, host), PORTS.sentinel, dataDir, password),
+    ...listening(addressOf(layout, host), PORTS.sentinel, dataDir, password, certificate),
     `sentinel sentinel-pass ${password}`,
     `sentinel announce-ip ${addressOf(layout, host)}`,
     `sentinel monitor ${REDIS_NAME} ${addressOf(layout, FIRST_REDIS)} ${PORTS.redis} 2`,
@@ -208,12 +277,15 @@ export const sentinelConfiguration = (
 
 /** For api and keepers. */
 export const redisUrlOf = (layout: Layout, { redis: password }: Pick<Secrets, 'redis'>): string =>
-  `redis+sentinel://:${password}@${DATA_HOSTS.map((host) => endpoint(layout, host, 'sentinel')).join(',')}/${REDIS_NAME}`
+  `rediss+sentinel://:${password}@${DATA_HOSTS.map((host) => endpoint(layout, host, 'sentinel')).join(',')}/${REDIS_NAME}`
 
 /** The owner's connection, by the proxy of an app host. */
 export const ownerUrlOf = (
   layout: Layout,
   host: AppHost,
   { database: password }: Pick<Secrets, 'database'>,
+  { ca }: Pick<HostCertificate, 'ca'>,
   database: string = DATABASE,
-): string => `postgres://${DATABASE}:${password}@${endpoint(layout, host, 'database')}/${database}`
+): string =>
+  `postgres://${DATABASE}:${password}@${endpoint(layout, host, 'database')}/${database}` +
+  `?sslmode=verify-full&sslrootcert=${encodeURIComponent(ca)}`

@@ -13,6 +13,7 @@ const PACKAGES = {
   haproxy: 'haproxy',
   'redis-server': 'redis-server',
   'redis-sentinel': 'redis-sentinel',
+  openssl: 'openssl',
 } as const
 
 export type Program = keyof typeof PACKAGES

@@ -27,7 +27,7 @@ const PROBE_MS = 1_000
 export async function postgresNodes(layout: Layout): Promise<readonly PostgresNode[]> {
   for (const host of DATA_HOSTS) {
     try {
-      const url = `http://${endpoint(layout, host, 'patroni')}/cluster`
+      const url = `https://${endpoint(layout, host, 'patroni')}/cluster`
       const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS) })
       const { members } = (await response.json()) as { members: readonly Member[] }
       return members.map(({ name, role, state }) => ({ host: name, role: ROLES[role] ?? 'standby', state }))

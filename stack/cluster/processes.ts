@@ -10,6 +10,7 @@ import type { Keys } from '../keys.ts'
 import type { SignerEntry } from '../price-config.ts'
 import { SEED_MARKETS } from '../seed-markets.ts'
 import type { ProcessSpec } from '../supervisor.ts'
+import { serviceTlsVariables, tlsVariables } from './certificates.ts'
 import { redisUrlOf, type Secrets } from './configuration.ts'
 import {
   APP_HOSTS,
@@ -26,6 +27,8 @@ import {
 } from './layout.ts'
 
 export interface ProcessesInput {
+  /** The folder of the cluster, which has the certificates. */
+  readonly dir: string
   readonly layout: Layout
   readonly secrets: Secrets
   readonly keys: Keys
@@ -70,7 +73,7 @@ function urlsOn({ layout, databaseUrls }: ProcessesInput, host: AppHost): Databa
 }
 
 export function environmentOn(input: ProcessesInput, host: AppHost): Environment {
-  const { layout, secrets, engineKeys, ...more } = input
+  const { dir, layout, secrets, engineKeys, ...more } = input
   const databaseUrls = urlsOn(input, host)
   return environmentOf({
     ...more,
@@ -94,6 +97,7 @@ export function environmentOn(input: ProcessesInput, host: AppHost): Environment
       databaseUrl: databaseUrls.engine,
     },
     host: addressOf(layout, host),
+    tls: { every: tlsVariables(dir, host), service: serviceTlsVariables(dir, host) },
     proxyUrl: publicUrl(layout),
     issuerUrl: issuerUrlOf(layout),
     redisUrl: redisUrlOf(layout, secrets),
@@ -106,7 +110,7 @@ export function environmentOn(input: ProcessesInput, host: AppHost): Environment
 export const signerEntries = (layout: Layout, keys: Keys): readonly SignerEntry[] =>
   ORACLE_HOSTS.map((host, at) => ({
     name: host,
-    url: `http://${endpoint(layout, host, 'signer')}`,
+    url: `https://${endpoint(layout, host, 'signer')}`,
     address: keys.oracleSigner(at).address,
   }))
 
@@ -121,7 +125,7 @@ export const signableFeeds = (): object => ({
 
 /** Each signer has a key file and a feeds file of its own in the folder of its host. */
 export function signersOf(
-  { layout, secrets, keys, deployment }: ProcessesInput,
+  { dir, layout, secrets, keys, deployment }: ProcessesInput,
   folderOf: (host: HostName) => string,
 ): (readonly [OracleHost, ProcessSpec])[] {
   return ORACLE_HOSTS.map((host, at) => {
@@ -131,6 +135,7 @@ export function signersOf(
       name: 'signer',
       args: ['signer/main.ts'],
       env: {
+        ...tlsVariables(dir, host),
         SIGNER_KEY: keys.oracleSigner(at).privateKey,
         SIGNER_SECRET: secrets.signers,
         SIGNER_FEEDS_FILE: feedsFile,
@@ -141,7 +146,7 @@ export function signersOf(
         INTERNAL_HOST: addressOf(layout, host),
         INTERNAL_PORT: `${PORTS.signerHealth}`,
       },
-      readyUrl: `http://${endpoint(layout, host, 'signerHealth')}/health/ready`,
+      readyUrl: `https://${endpoint(layout, host, 'signerHealth')}/health/ready`,
     }
     return [host, spec]
   })

@@ -8,6 +8,7 @@ import { endLeftOver } from '../left-over-postmaster.ts'
 import { commandOf } from '../lock.ts'
 import { keepRunning, type Service } from '../services.ts'
 import type { UserSwitch } from '../user-switch.ts'
+import { certificateOf } from './certificates.ts'
 import {
   databaseProxyConfiguration,
   edgeProxyConfiguration,
@@ -95,7 +96,7 @@ async function etcd(input: ServersInput, host: DataHost): Promise<Server> {
   return {
     host,
     name: 'etcd',
-    words: [programs.paths.etcd, ...etcdArguments(layout, host, dataDir)],
+    words: [programs.paths.etcd, ...etcdArguments(layout, host, dataDir, certificateOf(input.dir, host))],
     ready: () => accepts(addressOf(layout, host), PORTS.etcdClient),
   }
 }
@@ -107,13 +108,13 @@ async function patroni(input: ServersInput, host: DataHost): Promise<Server> {
   const file = await privateFile(
     input,
     join(folder, 'patroni.json'),
-    patroniConfiguration(layout, host, secrets, dirs),
+    patroniConfiguration(layout, host, secrets, dirs, certificateOf(dir, host)),
   )
   return {
     host,
     name: 'patroni',
     words: [programs.paths.patroni, file],
-    ready: () => responds(`http://${endpoint(layout, host, 'patroni')}/liveness`),
+    ready: () => responds(`https://${endpoint(layout, host, 'patroni')}/liveness`),
   }
 }
 
@@ -123,7 +124,8 @@ async function redis(input: ServersInput, host: DataHost, name: 'redis' | 'senti
   const folder = await folderOf(input, host, name)
   const path = join(folder, `${name}.conf`)
   const textOf = name === 'redis' ? redisConfiguration : sentinelConfiguration
-  if (!existsSync(path)) await privateFile(input, path, textOf(layout, host, secrets, folder))
+  const text = textOf(layout, host, secrets, folder, certificateOf(input.dir, host))
+  if (!existsSync(path)) await privateFile(input, path, text)
   return {
     host,
     name,
@@ -198,9 +200,15 @@ export async function startServers(input: ServersInput): Promise<Servers> {
     const patronis = await Promise.all(DATA_HOSTS.map((host) => patroni(input, host)))
     const proxies = await Promise.all([
       ...APP_HOSTS.map((host) =>
-        proxy(input, host, { text: databaseProxyConfiguration(layout, host), port: PORTS.database }),
+        proxy(input, host, {
+          text: databaseProxyConfiguration(layout, host, certificateOf(dir, host)),
+          port: PORTS.database,
+        }),
       ),
-      proxy(input, 'edge', { text: edgeProxyConfiguration(layout), port: layout.port }),
+      proxy(input, 'edge', {
+        text: edgeProxyConfiguration(layout, certificateOf(dir, 'edge')),
+        port: layout.port,
+      }),
     ])
     await allOf([...patronis, ...proxies].map(keep))
   } catch (error) {

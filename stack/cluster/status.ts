@@ -1,6 +1,10 @@
 /** The state of every server and process of a cluster, found over the network, as an operator finds it. */
+import { readFileSync } from 'node:fs'
+import { request } from 'node:https'
 import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { Redis } from 'ioredis'
+import { certificateOf, trustCluster } from './certificates.ts'
 import {
   APP_HOSTS,
   addressOf,
@@ -34,7 +38,7 @@ interface Probe {
   readonly role: () => Promise<string>
 }
 
-const PROBE_MS = 2_000
+const PROBE_MS = 5_000
 
 async function get(url: string): Promise<string> {
   const response = await fetch(url, { signal: AbortSignal.timeout(PROBE_MS) })
@@ -62,9 +66,22 @@ const connected = (host: string, port: number): Promise<string> =>
     socket.once('timeout', () => socket.destroy(new Error('timed out')))
   })
 
-async function etcdRole(layout: Layout, host: DataHost): Promise<string> {
-  const url = `http://${endpoint(layout, host, 'etcdClient')}/v3/maintenance/status`
-  const { header, leader } = (await post(url, {})) as { header: { member_id: string }; leader: string }
+/** As a client of the cluster, with the certificate of `edge`. */
+function identityIn(dir: string): { readonly ca: string; readonly cert: string; readonly key: string } {
+  const { ca, certificate, key } = certificateOf(dir, 'edge')
+  const [first, second, third] = [ca, certificate, key].map((path) => readFileSync(path, 'utf8'))
+  return { ca: first as string, cert: second as string, key: third as string }
+}
+
+async function etcdRole({ dir, layout }: ClusterState, host: DataHost): Promise<string> {
+  const url = `https://${endpoint(layout, host, 'etcdClient')}/v3/maintenance/status`
+  const answer = await new Promise((resolve, reject) => {
+    request(url, { ...identityIn(dir), method: 'POST', signal: AbortSignal.timeout(PROBE_MS) })
+      .on('response', (response) => resolve(json(response)))
+      .on('error', reject)
+      .end('{}')
+  })
+  const { header, leader } = answer as { header: { member_id: string }; leader: string }
   return header.member_id === leader ? 'leader' : 'follower'
 }
 
@@ -74,11 +91,12 @@ async function postgresRole(layout: Layout, host: DataHost): Promise<string> {
   return node?.role ?? 'unknown to Patroni'
 }
 
-async function redisRole({ layout, secrets }: ClusterState, host: DataHost): Promise<string> {
+async function redisRole({ dir, layout, secrets }: ClusterState, host: DataHost): Promise<string> {
   const redis = new Redis({
     host: addressOf(layout, host),
     port: PORTS.redis,
     password: secrets.redis,
+    tls: identityIn(dir),
     lazyConnect: true,
     connectTimeout: PROBE_MS,
     commandTimeout: PROBE_MS,
@@ -95,7 +113,7 @@ async function redisRole({ layout, secrets }: ClusterState, host: DataHost): Pro
 }
 
 async function engineRole(layout: Layout, host: (typeof APP_HOSTS)[number]): Promise<string> {
-  const metrics = await get(`http://${endpoint(layout, host, 'engineHealth')}/metrics`)
+  const metrics = await get(`https://${endpoint(layout, host, 'engineHealth')}/metrics`)
   return /^engine_is_owner 1$/m.test(metrics) ? 'owner' : 'follower'
 }
 
@@ -114,7 +132,7 @@ function probesOf(state: ClusterState): readonly Probe[] {
   })
   const process = (host: HostName, service: string, port: keyof typeof PORTS): Probe =>
     probe(host, service, port, async () => {
-      await get(`http://${endpoint(layout, host, port)}/health/ready`)
+      await get(`https://${endpoint(layout, host, port)}/health/ready`)
       return ''
     })
   const live = async (url: string): Promise<string> => {
@@ -125,7 +143,7 @@ function probesOf(state: ClusterState): readonly Probe[] {
   const chain = `http://${endpoint(layout, 'chain', 'chain')}`
   return [
     ...DATA_HOSTS.flatMap((host) => [
-      probe(host, 'etcd', 'etcdClient', () => etcdRole(layout, host)),
+      probe(host, 'etcd', 'etcdClient', () => etcdRole(state, host)),
       probe(host, 'postgres', 'postgres', () => postgresRole(layout, host)),
       probe(host, 'redis', 'redis', () => redisRole(state, host)),
       probe(host, 'sentinel', 'sentinel'),
@@ -154,6 +172,7 @@ function probesOf(state: ClusterState): readonly Probe[] {
 
 /** All services are asked at the same time; the answer takes at most some seconds. */
 export async function clusterStatus(state: ClusterState): Promise<readonly ServiceStatus[]> {
+  trustCluster(state.dir)
   const found = await Promise.all(
     probesOf(state).map(async ({ host, service, address, role }): Promise<ServiceStatus> => {
       try {

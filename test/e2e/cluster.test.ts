@@ -1,15 +1,26 @@
 /** An exchange on Debian's Postgres under Patroni and Redis under Sentinel, of which servers are lost under load. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import pg from 'pg'
 import { type Cluster, startCluster } from '../../stack/cluster/cluster.ts'
-import { bridgeOf, type DataHost } from '../../stack/cluster/layout.ts'
+import {
+  addressOf,
+  bridgeOf,
+  DATA_HOSTS,
+  type DataHost,
+  endpoint,
+  type HostName,
+  type Layout,
+  PORTS,
+} from '../../stack/cluster/layout.ts'
 import { findPrograms, missingPackages } from '../../stack/cluster/packages.ts'
 import { acceptsCommits, postgresNodes, primaryOf } from '../../stack/cluster/patroni.ts'
-import { storedState } from '../../stack/cluster/state.ts'
+import { type ClusterState, storedState } from '../../stack/cluster/state.ts'
 import { clusterStatus, type ServiceStatus } from '../../stack/cluster/status.ts'
 import { PATIENCE, waitFor } from '../support/patience.ts'
 import { AcknowledgedOrders } from './support/acknowledged-orders.ts'
@@ -105,6 +116,31 @@ describe('a cluster', function () {
     await tradesAndAgrees()
   })
 
+  it('when a client connects without TLS, no server answers it', async () => {
+    const { layout } = running()
+    const { secrets } = storedState(dir) as ClusterState
+    const plain = new pg.Client(
+      `postgres://clearbatch:${secrets.database}@${endpoint(layout, 'app1', 'database')}/clearbatch`,
+    )
+    const refused = await plain.connect().catch((error: Error) => error.message)
+    expect(refused).to.include('no encryption')
+    for (const host of DATA_HOSTS)
+      for (const port of ['redis', 'sentinel', 'etcdClient', 'etcdPeer', 'patroni'] as const)
+        expect(isRefusal(await answerTo('PING\r\n\r\n', layout, host, port)), `${host} ${port}`).to.equal(
+          true,
+        )
+    for (const port of [
+      'engine',
+      'engineHealth',
+      'keeperHealth',
+      'indexerHealth',
+      'api',
+      'apiHealth',
+    ] as const)
+      expect(isRefusal(await answerTo('GET / HTTP/1.0\r\n\r\n', layout, 'app1', port)), port).to.equal(true)
+    expect(isRefusal(await answerTo('GET / HTTP/1.0\r\n\r\n', layout, 'oracle1', 'signer'))).to.equal(true)
+  })
+
   it('when the Postgres primary is killed under load, no acknowledged command is lost, and orders are accepted within 20 s', async function () {
     const killed = await primary()
     const gapMs = await underLoad(() => running().servers.killPostgres(killed))
@@ -146,3 +182,25 @@ describe('a cluster', function () {
 function noteFigure({ test }: Mocha.Context, figure: string): void {
   if (test) test.title += ` (${figure})`
 }
+
+/** The end of the connection, an alert of TLS, or the error by which Go's server names the missing TLS; never an answer. */
+const isRefusal = (received: string): boolean =>
+  received === '' ||
+  received.charCodeAt(0) === TLS_ALERT ||
+  received.includes('Client sent an HTTP request to an HTTPS server')
+const TLS_ALERT = 0x15
+
+/** The bytes that a server sends to a client without TLS before it ends the connection, or within five seconds. */
+const answerTo = (text: string, layout: Layout, host: HostName, port: keyof typeof PORTS): Promise<string> =>
+  new Promise((resolve) => {
+    const socket = connect({ host: addressOf(layout, host), port: PORTS[port], timeout: 5_000 })
+    let received = ''
+    socket.setEncoding('latin1')
+    socket.on('data', (bytes) => {
+      received += bytes
+    })
+    socket.once('timeout', () => socket.destroy())
+    socket.once('error', () => {})
+    socket.once('close', () => resolve(received))
+    socket.write(text)
+  })

@@ -111,6 +111,17 @@ describe('runProcess', () => {
     expect(await child.exited).to.deep.equal([1, null])
   })
 
+  it('when several variables are invalid, one start names all of them', async () => {
+    const child = start({ DRAIN_MS: 'soon', LOG_LEVEL: 'loud', START_MS: '-1', INTERNAL_PORT: '70000' })
+    expect(await child.exited).to.deep.equal([1, null])
+    expect(child.stderr().trimEnd().split('\n')).to.deep.equal([
+      'small: INTERNAL_PORT is "70000": expected a whole number from 0 to 65535',
+      'LOG_LEVEL is "loud": expected one of trace, debug, info, warn, error, fatal, silent',
+      'DRAIN_MS is "soon": expected a whole number from 1 to 18000',
+      'START_MS is "-1": expected a whole number of at least 0',
+    ])
+  })
+
   it('when a variable is invalid, it prints the variable without a stack trace and exits with 1', async () => {
     const child = start({ DRAIN_MS: 'soon' })
     expect(await child.exited).to.deep.equal([1, null])

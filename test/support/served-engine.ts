@@ -50,7 +50,7 @@ export class ServedEngine {
     const texts = Object.fromEntries([...keys].map(([role, key]) => [role, key.toString('hex')]))
     writeFileSync(env.ENGINE_KEYS_FILE, JSON.stringify(texts), { mode: 0o600 })
     const links = await listen(
-      { path: env.ENGINE_URL },
+      { listen: { path: env.ENGINE_URL }, tls: null },
       {
         ...portOf(engine),
         identity: await identityOf(db, CHAIN_ID),

@@ -1,9 +1,9 @@
 /** Where the engine is, and the keys by which its clients prove their roles. */
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import type { Duplex } from 'node:stream'
-import { type Env, environment, rejectVariable } from '../../../service/environment.ts'
+import type { TlsSource } from '../../../service/certificates.ts'
+import { type Env, environment, orNoted, rejectVariable } from '../../../service/environment.ts'
 import type { Role } from './messages.ts'
+import { linkTls } from './tls.ts'
 
 /** A Unix socket, or a host and its port. */
 export type Address = { readonly path: string } | { readonly host: string; readonly port: number }
@@ -52,6 +52,8 @@ export interface EngineAccess<Name extends Role> {
   /** Addresses of all members, as the variable has them. */
   readonly members: readonly string[]
   readonly keys: ReadonlyMap<Name, Buffer>
+  /** Null or absent: connections without TLS, for Unix sockets and the loopback interface. */
+  readonly tls?: TlsSource | null
 }
 
 /** `ENGINE_URL`: the members, separated by commas. */
@@ -62,8 +64,8 @@ export function engineAccess<Name extends Role>(
 ): EngineAccess<Name> {
   const { text } = environment(env, processName)
   const members = text('ENGINE_URL').split(',')
-  for (const member of members) addressOf('ENGINE_URL', member)
-  return { members, keys: keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), roles) }
+  for (const member of members) orNoted<unknown>(() => addressOf('ENGINE_URL', member), null)
+  const keys = orNoted(() => keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), roles), new Map())
+  const socket = members.find((member) => member.startsWith('/')) ?? null
+  return { members, keys, tls: orNoted(() => linkTls(env, 'ENGINE_URL', socket), null) }
 }
-
-export const openMember = (member: string): Duplex => connect(addressOf('ENGINE_URL', member))

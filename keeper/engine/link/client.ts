@@ -23,6 +23,7 @@ import {
   type Welcome,
 } from './messages.ts'
 import { PeerClock } from './peer-clock.ts'
+import { silentRefusal, tlsRefusal } from './tls.ts'
 
 /** `not_executed`: also of a command that was never sent within its budget. `unknown`: it was sent, and no reply came. */
 export type ClientReply =
@@ -56,6 +57,10 @@ export interface EngineClientLimits {
   /** A member that says nothing for so long, although it states its ownership every `STATE_MS`, is frozen or behind a partition. */
   readonly silenceMs: number
 }
+
+/** An engine with TLS waits for the handshake of a client without TLS. */
+const NO_WELCOME =
+  'engine has not answered in time: it is frozen, unreachable, or has ENGINE_TLS_CERT_FILE while this process has none'
 
 export const CLIENT_LIMITS: EngineClientLimits = {
   maxFrameBytes: 16 * 1024 * 1024,
@@ -166,7 +171,12 @@ export function createEngineClient(
     connections.add(own)
     const reader = new FrameReader(limits.maxFrameBytes)
     const stopHandshake = timer.after(limits.handshakeMs, () => {
-      if (own.member === null) stream.destroy()
+      if (own.member !== null) return
+      logger.warn(
+        { address, limit_ms: limits.handshakeMs, has_challenge: handshake.challenge !== null },
+        NO_WELCOME,
+      )
+      stream.destroy()
     })
     const hearing = listenFor(own)
     const handshake = { challenge: null as Challenge | null, hello: null as Hello | null }
@@ -180,12 +190,18 @@ export function createEngineClient(
         stream.destroy()
       }
     })
-    stream.on('error', (err) => logger.debug({ err, address }, 'connection to the engine failed'))
+    stream.on('error', (err) => {
+      const refusal = tlsRefusal((err as NodeJS.ErrnoException).code)
+      if (refusal === null) logger.debug({ err, address }, 'connection to the engine failed')
+      else reportRefusal(refusal)
+    })
     stream.on('close', () => {
       stopHandshake()
       hearing.stop()
       connections.delete(own)
       leave(own)
+      const silent = isClosed || handshake.challenge !== null ? null : silentRefusal(stream)
+      if (silent !== null) reportRefusal(silent)
       const wasMember = own.member !== null
       const pauseMs = wasMember ? limits.retryMs : retryMs
       timer.after(pauseMs, () => connect(address, Math.min(2 * pauseMs, limits.mostRetryMs)))

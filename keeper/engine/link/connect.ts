@@ -1,14 +1,19 @@
 /** Connects a process to the engine in its roles. */
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connect as connectTls } from 'node:tls'
 import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { engineIdentity } from '../../../db/engine-identity.ts'
 import { checkSchema } from '../../../db/migrator.ts'
+import type { TlsSource } from '../../../service/certificates.ts'
 import type { EngineLogger } from '../ports.ts'
 import { systemTimer } from '../timer.ts'
-import { type EngineAccess, openMember } from './access.ts'
+import { addressOf, type EngineAccess } from './access.ts'
 import { createEngineClient } from './client.ts'
 import type { ConnectEngine, EngineConnection } from './connection.ts'
 import { createEngine } from './engine.ts'
 import { type Identity, PROTOCOL, type Role } from './messages.ts'
+import { clientOptions } from './tls.ts'
 
 /** The process compares it with the engine's; both read it from their own database. */
 export async function identityOf(db: Db, chainId: number): Promise<Identity> {
@@ -16,9 +21,16 @@ export async function identityOf(db: Db, chainId: number): Promise<Identity> {
   return { protocol: PROTOCOL, chainId, schema, incarnation }
 }
 
+const memberOpener =
+  (tls: TlsSource | null) =>
+  (member: string): Duplex => {
+    const address = addressOf('ENGINE_URL', member)
+    return tls === null ? connect(address) : connectTls({ ...address, ...clientOptions(tls) })
+  }
+
 export function connectEngine<Name extends Role>(
   identity: Identity,
-  { members, keys }: EngineAccess<Name>,
+  { members, keys, tls = null }: EngineAccess<Name>,
   role: Name,
   logger: EngineLogger,
 ): EngineConnection {
@@ -27,7 +39,7 @@ export function connectEngine<Name extends Role>(
     role,
     key: keys.get(role) as Buffer,
     members,
-    open: openMember,
+    open: memberOpener(tls),
     timer: systemTimer,
     monotonic: () => performance.now(),
     logger,

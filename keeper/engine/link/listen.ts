@@ -1,9 +1,13 @@
 /** Accepts the connections of clients. */
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer } from 'node:tls'
+import type { TlsSource } from '../../../service/certificates.ts'
+import type { EngineLogger } from '../ports.ts'
 import type { Address } from './access.ts'
-import { type LinkPorts, type ServedLink, serveLink } from './server.ts'
+import { LINK_LIMITS, type LinkPorts, type ServedLink, serveLink } from './server.ts'
+import { clientRefusal, followLinkCertificates, serverOptions } from './tls.ts'
 
 export interface Links {
   /** States to all clients whether this member is the owner now. */
@@ -14,13 +18,46 @@ export interface Links {
 /** A client that does not read its last replies for so long loses them. */
 const LINGER_MS = 500
 
-export async function listen<Command>(address: Address, ports: LinkPorts<Command>): Promise<Links> {
+export interface Listening {
+  readonly listen: Address
+  /** Null: without TLS, for Unix sockets and the loopback interface. */
+  readonly tls: TlsSource | null
+}
+
+/** The server, which calls back for each connection that has passed its TLS handshake, if there is one. */
+function serverOf(
+  tls: TlsSource | null,
+  logger: EngineLogger,
+  onConnection: (socket: Socket) => void,
+): Server {
+  if (tls === null) return createServer(onConnection)
+  const server = createTlsServer(serverOptions(tls, LINK_LIMITS.handshakeMs), onConnection)
+  server.on('tlsClientError', (error, socket) =>
+    logger.warn(
+      { ...clientRefusal(error, socket), kind: undefined, from: socket.remoteAddress },
+      'connection refused',
+    ),
+  )
+  server.once('close', followLinkCertificates(server, tls))
+  return server
+}
+
+export async function listen<Command>(
+  { listen: address, tls }: Listening,
+  ports: LinkPorts<Command>,
+): Promise<Links> {
   const links = new Set<ServedLink>()
-  const server = createServer((socket) => {
+  /** Of connections, also before their TLS handshake. */
+  const sockets = new Set<Socket>()
+  const server = serverOf(tls, ports.logger, (socket) => {
     socket.setNoDelay(true)
     const link = serveLink(socket, ports)
     links.add(link)
     socket.once('close', () => links.delete(link))
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
   })
   // A process that was killed leaves its socket behind; its owner is the engine of this machine alone.
   if ('path' in address) rmSync(address.path, { force: true })
@@ -38,6 +75,7 @@ export async function listen<Command>(address: Address, ports: LinkPorts<Command
       for (const link of links) link.end()
       const late = setTimeout(() => {
         for (const link of links) link.close()
+        for (const socket of sockets) socket.destroy()
       }, LINGER_MS)
       await closed
       clearTimeout(late)

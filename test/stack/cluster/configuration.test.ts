@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { after, describe, it } from 'mocha'
 import { redisAddressOf } from '../../../service/redis.ts'
+import { certificateOf, type HostCertificate, makeCertificates } from '../../../stack/cluster/certificates.ts'
 import {
   databaseProxyConfiguration,
   edgeProxyConfiguration,
@@ -17,6 +19,7 @@ import {
 } from '../../../stack/cluster/configuration.ts'
 import {
   addressOf,
+  DATA_HOSTS,
   HOSTS,
   type Layout,
   launcherOf,
@@ -27,10 +30,12 @@ import { creationScript, janitorScript, removalScript } from '../../../stack/clu
 import { clusterOptionsOf } from '../../../stack/cluster/options.ts'
 import { findPrograms, missingPackages } from '../../../stack/cluster/packages.ts'
 import { acceptsCommits, type PostgresNode, primaryOf } from '../../../stack/cluster/patroni.ts'
+import { stateOf, storedState } from '../../../stack/cluster/state.ts'
 import { skipBecause } from '../../e2e/support/guide.ts'
 
 const LAYOUT: Layout = { network: 'namespaces', id: 7, port: 9000 }
 const LOOPBACK: Layout = { ...LAYOUT, network: 'loopback' }
+const TLS: HostCertificate = { ca: '/tls/ca.pem', certificate: '/tls/host.pem', key: '/tls/host.key' }
 const SECRETS = {
   database: 'owner-password',
   replication: 'replication-password',
@@ -57,17 +62,23 @@ describe('stack/cluster/layout', () => {
 
 describe('stack/cluster/configuration', () => {
   it('when etcd is configured, each member knows all three, and only its own URLs differ', () => {
-    const args = etcdArguments(LAYOUT, 'data2', '/state/etcd')
+    const args = etcdArguments(LAYOUT, 'data2', '/state/etcd', TLS)
     const argumentOf = (flag: string) => args[args.indexOf(flag) + 1]
     expect(argumentOf('--initial-cluster')).to.equal(
-      'data1=http://10.201.7.11:2380,data2=http://10.201.7.12:2380,data3=http://10.201.7.13:2380',
+      'data1=https://10.201.7.11:2380,data2=https://10.201.7.12:2380,data3=https://10.201.7.13:2380',
     )
-    expect(argumentOf('--listen-client-urls')).to.equal('http://10.201.7.12:2379')
+    expect(argumentOf('--listen-client-urls')).to.equal('https://10.201.7.12:2379')
     expect(argumentOf('--data-dir')).to.equal('/state/etcd')
   })
 
   it('when Patroni is configured, commits need a second node, and its timeouts satisfy its own rule', () => {
-    const text = patroniConfiguration(LAYOUT, 'data3', SECRETS, { dataDir: '/pg/data', binDir: '/pg/bin' })
+    const text = patroniConfiguration(
+      LAYOUT,
+      'data3',
+      SECRETS,
+      { dataDir: '/pg/data', binDir: '/pg/bin' },
+      TLS,
+    )
     const { bootstrap, postgresql, etcd3, restapi } = JSON.parse(text)
     const { dcs } = bootstrap
     expect([dcs.synchronous_mode, dcs.synchronous_mode_strict]).to.deep.equal([true, true])
@@ -76,20 +87,29 @@ describe('stack/cluster/configuration', () => {
     expect(postgresql.listen).to.equal('10.201.7.13:5432')
     expect(restapi.authentication.password).to.equal('patroni-password')
     expect(postgresql.pg_hba.join()).to.include('10.201.7.0/24 scram-sha-256').and.not.include('trust')
-    const local = JSON.parse(patroniConfiguration(LOOPBACK, 'data3', SECRETS, { dataDir: '', binDir: '' }))
+    const local = JSON.parse(
+      patroniConfiguration(LOOPBACK, 'data3', SECRETS, { dataDir: '', binDir: '' }, TLS),
+    )
     expect(local.postgresql.pg_hba.join()).to.include('127.0.0.0/8')
   })
 
-  it('when proxies are configured, HAProxy accepts them, and each leads to all servers', function () {
-    const texts = [databaseProxyConfiguration(LAYOUT, 'app1'), edgeProxyConfiguration(LAYOUT)] as const
-    const [database, edge] = texts
-    expect(database.match(/^ {2}server data\d 10\.201\.7\.1\d:5432 check port 8008$/gm)).to.have.length(3)
-    expect(edge.match(/^ {2}server app\d 10\.201\.7\.2\d:8080 check$/gm)).to.have.length(2)
-    expect(edge).to.include('bind 10.201.7.31:9000')
-    const isInstalled = spawnSync('haproxy', ['-v']).error === undefined
-    if (!isInstalled) return skipBecause(this, 'haproxy is not installed')
+  it('when proxies are configured, HAProxy accepts them, and each leads to all servers', async function () {
+    const isInstalled = ['haproxy', 'openssl'].every((name) => spawnSync(name, ['-v']).error === undefined)
+    if (!isInstalled) return skipBecause(this, 'haproxy or openssl is not installed')
     const folder = mkdtempSync(join(tmpdir(), 'clearbatch-haproxy-'))
     after(() => rmSync(folder, { recursive: true }))
+    await makeCertificates(folder, LAYOUT, async () => {})
+    const tls = certificateOf(folder, 'app1')
+    const texts = [
+      databaseProxyConfiguration(LAYOUT, 'app1', tls),
+      edgeProxyConfiguration(LAYOUT, tls),
+    ] as const
+    const [database, edge] = texts
+    const verified = `verify required ca-file ${tls.ca}`
+    for (const last of [11, 12, 13])
+      expect(database).to.include(` 10.201.7.${last}:5432 check port 8008 check-ssl ${verified}\n`)
+    for (const last of [21, 22]) expect(edge).to.include(` 10.201.7.${last}:8080 check ssl ${verified}\n`)
+    expect(edge).to.include('bind 10.201.7.31:9000')
     for (const text of texts) {
       const file = join(folder, 'haproxy.cfg')
       writeFileSync(file, text)
@@ -99,9 +119,30 @@ describe('stack/cluster/configuration', () => {
     }
   })
 
+  it('when servers are configured, none accepts a connection without TLS', () => {
+    for (const host of DATA_HOSTS) {
+      expect(etcdArguments(LAYOUT, host, '/etcd', TLS).join(' ')).not.to.include('http://')
+      const dirs = { dataDir: '/pg/data', binDir: '/pg/bin' }
+      const { postgresql, restapi, etcd3 } = JSON.parse(
+        patroniConfiguration(LAYOUT, host, SECRETS, dirs, TLS),
+      )
+      for (const rule of postgresql.pg_hba) expect(rule).to.match(/^hostssl /)
+      expect(postgresql.parameters.ssl).to.equal('on')
+      for (const login of Object.values<{ sslmode: string }>(postgresql.authentication))
+        expect(login.sslmode).to.equal('verify-full')
+      expect([restapi.certfile, etcd3.protocol]).to.deep.equal([TLS.certificate, 'https'])
+      for (const textOf of [redisConfiguration, sentinelConfiguration]) {
+        const text = textOf(LAYOUT, host, SECRETS, '/redis', TLS)
+        expect(text).to.match(/^port 0$/m)
+        expect(text).to.match(/^tls-replication yes$/m)
+        expect(text).to.match(/^tls-auth-clients yes$/m)
+      }
+    }
+  })
+
   it('when Redis is configured, the first node is primary, evicts nothing, and refuses writes without a replica', () => {
     const [first, second] = (['data1', 'data2'] as const).map((host) =>
-      redisConfiguration(LAYOUT, host, SECRETS, '/redis'),
+      redisConfiguration(LAYOUT, host, SECRETS, '/redis', TLS),
     )
     expect(first).not.to.include('replicaof')
     expect(second).to.include('replicaof 10.201.7.11 6379')
@@ -110,7 +151,7 @@ describe('stack/cluster/configuration', () => {
         .to.include('maxmemory-policy noeviction')
         .and.include('min-replicas-to-write 1')
         .and.include('requirepass redis-password')
-    expect(sentinelConfiguration(LAYOUT, 'data3', SECRETS, '/s')).to.include(
+    expect(sentinelConfiguration(LAYOUT, 'data3', SECRETS, '/s', TLS)).to.include(
       'sentinel monitor clearbatch 10.201.7.11 6379 2',
     )
   })
@@ -121,13 +162,13 @@ describe('stack/cluster/configuration', () => {
       sentinels: [11, 12, 13].map((last) => ({ host: `10.201.7.${last}`, port: 26_379 })),
       name: 'clearbatch',
       password: 'redis-password',
-      isTls: false,
+      isTls: true,
     })
   })
 
   it('when a process connects to Postgres, it uses the proxy of its own host', () => {
-    expect(ownerUrlOf(LAYOUT, 'app2', SECRETS)).to.equal(
-      'postgres://clearbatch:owner-password@10.201.7.22:5000/clearbatch',
+    expect(ownerUrlOf(LAYOUT, 'app2', SECRETS, TLS)).to.equal(
+      'postgres://clearbatch:owner-password@10.201.7.22:5000/clearbatch?sslmode=verify-full&sslrootcert=%2Ftls%2Fca.pem',
     )
   })
 })
@@ -183,5 +224,44 @@ describe('stack/cluster/options', () => {
     const values = { dir: 'cluster', port: 8080, fresh: true, loopback: false, 'no-bots': true }
     expect(clusterOptionsOf(values)).to.include({ bots: false, fresh: true, port: 8080 })
     expect(clusterOptionsOf(values).dir).to.match(/^\//)
+  })
+})
+
+describe('stack/cluster/certificates', () => {
+  it('when a cluster starts, each host has a certificate of its addresses, and the key of the authority is gone', async function () {
+    if (spawnSync('openssl', ['version']).error !== undefined)
+      return skipBecause(this, 'openssl is not installed')
+    const folder = mkdtempSync(join(tmpdir(), 'clearbatch-authority-'))
+    after(() => rmSync(folder, { recursive: true }))
+    await makeCertificates(folder, LAYOUT, async () => {})
+    const read = (path: string): X509Certificate => new X509Certificate(readFileSync(path))
+    for (const host of HOSTS) {
+      const { ca, certificate, key } = certificateOf(folder, host)
+      const own = read(certificate)
+      expect(own.checkIP(addressOf(LAYOUT, host)), host).not.to.equal(undefined)
+      expect(own.verify(read(ca).publicKey), host).to.equal(true)
+      expect(own.checkPrivateKey(createPrivateKey(readFileSync(key))), host).to.equal(true)
+      expect(statSync(key).mode & 0o077, host).to.equal(0)
+    }
+    // Clients reach Postgres by the proxy of an app host, which does not end TLS.
+    const data = read(certificateOf(folder, 'data2').certificate)
+    expect(data.checkIP(addressOf(LAYOUT, 'app1'))).not.to.equal(undefined)
+    expect(readdirSync(join(folder, 'tls')).filter((name) => /^ca\.key|csr$|ext$/.test(name))).to.deep.equal(
+      [],
+    )
+  })
+})
+
+describe('stack/cluster/state', () => {
+  it('when a folder has the state of a cluster without TLS, the start refuses and names --fresh', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'clearbatch-state-'))
+    after(() => rmSync(folder, { recursive: true }))
+    expect(stateOf(folder, LAYOUT)).to.deep.equal(storedState(folder))
+    const { layout, secrets } = stateOf(folder, LAYOUT)
+    writeFileSync(join(folder, 'cluster.json'), JSON.stringify({ layout, secrets }))
+    expect(() => storedState(folder))
+      .to.throw('a cluster without TLS')
+      .with.property('message')
+      .that.includes('--fresh')
   })
 })
