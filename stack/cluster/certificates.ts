@@ -1,7 +1,7 @@
 /** Certificates of a cluster: each start makes an authority and one certificate per host, so none expires while a folder is kept. */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setDefaultCACertificates } from 'node:tls'
 import { promisify } from 'node:util'
@@ -83,7 +83,10 @@ const trusted = new Set<string>()
 
 /** HTTPS requests of this process accept the servers of such clusters alone. */
 export function trustCluster(dir: string): void {
-  const authority = readFileSync(certificateOf(dir, 'edge').ca, 'utf8')
+  const { ca } = certificateOf(dir, 'edge')
+  // A start that ended before it had certificates has started no server.
+  if (!existsSync(ca)) return
+  const authority = readFileSync(ca, 'utf8')
   if (trusted.has(authority)) return
   trusted.add(authority)
   // The default authorities take a second to load and are of no use: the tools of this machine request no other server.
