@@ -9,8 +9,8 @@ export interface StateCore {
 }
 
 /**
- * Called with a row before and after a change, also when it is undone; undefined: absent. An observer of a record table keeps
- * values of fields, never the row: a loaded row decodes its record when it is read.
+ * Called with a row before and after a change, also when it is undone; undefined: absent. An observer of a record table
+ * never keeps the row: a loaded row decodes its record when it is read.
  */
 export type Observer<Row> = (before: Row | undefined, after: Row | undefined) => void
 

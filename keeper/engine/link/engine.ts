@@ -12,8 +12,8 @@ export type EngineReply<Answer> =
 
 export interface Engine {
   /**
-   * Never rejects: a reply without an answer says why there is none. `arrivedAt`: by `performance.now()`, not later than when this process received
-   * the command. `traceId`: names the request behind the command in log lines.
+   * Never rejects: a reply without an answer says why. `arrivedAt`: by `performance.now()`, not later than the command's arrival at this process.
+   * `traceId`: names the request in log lines.
    */
   submit<Kind extends CommandKind>(
     command: CommandOf<Kind>,

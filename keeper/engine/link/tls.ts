@@ -101,8 +101,7 @@ export function tlsRefusal(code = ''): Refused | null {
 }
 
 /**
- * Why the server refused a client. node:tls ends the connection of a client whose certificate it cannot verify without an alert, and names the
- * reason at the socket alone. A client without TLS waits for the engine's challenge until it gives up.
+ * Why the server refused a client. If node:tls cannot verify a certificate, it ends the connection without an alert, and only the socket has the reason.
  */
 export const clientRefusal = (error: NodeJS.ErrnoException, socket: TLSSocket): Refused =>
   // node:tls has the code of the verification there, whatever its type says.

@@ -291,7 +291,7 @@ describe('api/operate', function () {
     expect(body.signer_faults).to.deep.equal([{ signer: 'two', fault: 'UNREACHABLE', count: 1 }])
   })
 
-  it('when a process does not answer, the others are shown and it has its fault', async () => {
+  it('when a process does not answer, it has its fault, and all other processes are shown', async () => {
     const { body } = await read('/operate/processes')
     expect(body.processes.map(({ kind, fault }: Record<string, unknown>) => [kind, fault])).to.deep.equal([
       ...['engine', 'engine', 'engine', 'keeper', 'indexer', 'signer'].map((kind) => [kind, null]),
