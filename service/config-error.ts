@@ -15,7 +15,7 @@ export function rejectVariable(name: string, problem: string): never {
 /** Problems by variable, as `readWhole` has found them so far; null outside of it. */
 let problems: Map<string, readonly string[]> | null = null
 
-/** Of one variable, only the lines of its first error: a placeholder can lead to a second one. */
+/** A variable has only the lines of its first error: a placeholder can lead to a second one. */
 function note(found: Map<string, readonly string[]>, { message }: ConfigError): void {
   const lines = Object.groupBy(message.split('\n'), (line) => line.split(' ', 1)[0] as string)
   for (const [variable, own = []] of Object.entries(lines)) if (!found.has(variable)) found.set(variable, own)

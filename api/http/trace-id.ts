@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { echoText } from './echo.ts'
 
-/** Of the W3C's recommendation Trace Context; a trace id of zeros is invalid. */
+/** W3C Trace Context: a trace id of zeros is invalid. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:-|$)/
 /** Characters that need no escape in a log line or in a pattern of a search. */
 const REQUEST_ID = /^[\w:-]{1,64}$/

@@ -24,7 +24,7 @@ export interface PlaceScope {
   readonly except?: readonly string[]
   /** True for a chunk of one projection, which runs concurrently with other chunks of its shard. */
   readonly isAlone?: boolean
-  /** What the projector has read with the chunks before. */
+  /** Groups that the chunks before have read. */
   readonly held?: HeldGroups | undefined
 }
 

@@ -47,7 +47,7 @@ export async function listen<Command>(
   ports: LinkPorts<Command>,
 ): Promise<Links> {
   const links = new Set<ServedLink>()
-  /** Of connections, also before their TLS handshake. */
+  /** Sockets of connections, also before their TLS handshake. */
   const sockets = new Set<Socket>()
   const server = serverOf(tls, ports.logger, (socket) => {
     socket.setNoDelay(true)
