@@ -9,7 +9,7 @@ import { creationHashesOf } from '../ignition/journal.ts'
 import { marketModule, type Reach } from '../ignition/market.ts'
 import { type MarketCall, type MarketState, missingCalls } from '../ignition/market-calls.ts'
 import { readMarketFile } from '../ignition/market-file.ts'
-import { atOneBlock } from '../ignition/one-block.ts'
+import { pinned } from '../ignition/pinned.ts'
 import { ROLES } from '../stack/access.ts'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
@@ -87,26 +87,31 @@ async function sendAll({ deploymentId, ...asked }: MarketQuery, sender: Sender):
   const described = { deployment, creationHashes: creationHashesOf(deploymentId), ...sender }
   const tried = new Set<string>()
   const sent: string[] = []
+  let hasActed = false
   for (;;) {
-    const provider = await atOneBlock(asked.provider)
-    const calls = await missingCalls({ ...asked, provider, deployment })
-    const difference = calls.length === 0 ? null : await differenceOf({ ...described, provider }, asked.file)
+    const { provider, requireUnchanged } = await pinned(asked.provider)
+    // Other code may answer a getter with anything: the check then has the reason.
+    const calls = await missingCalls({ ...asked, provider, deployment }).catch((error: Error) => error)
+    if (Array.isArray(calls) && calls.length === 0) return hasActed
+    const difference = await differenceOf({ ...described, provider }, asked.file)
     if (difference !== null) throw new Error(`${stopped(sent)}: ${difference}`)
+    if (calls instanceof Error) throw calls
+    await requireUnchanged()
     const call = calls.find(({ what, after }) => after === null && !tried.has(what))
-    if (call === undefined) return sent.length > 0
+    if (call === undefined) return hasActed
     tried.add(call.what)
     for (const signer of sender.signers) {
       const access = ExchangeAccess__factory.connect(contractOf(deployment, 'ExchangeAccess'), signer)
       if (!(await isOwn(access, signer, call))) continue
-      sent.push(call.what)
-      if (await sendOne(access, signer, call)) console.log(`done: ${call.what}`)
+      hasActed = true
+      if (await sendOne(access, signer, call)) sent.push(call.what)
       break
     }
   }
 }
 
 const stopped = (sent: readonly string[]): string =>
-  sent.length === 0 ? 'nothing was sent' : `nothing further was sent after ${sent.join(', ')}`
+  sent.length === 0 ? 'nothing was sent' : `nothing more was sent after ${sent.join('; ')}`
 
 /** True if the account may make the call at once, or schedule it. */
 async function isOwn(
@@ -119,19 +124,23 @@ async function isOwn(
   return isImmediate || delay > 0n
 }
 
+/** True if a transaction was mined for the call, which may be its announcement. */
 async function sendOne(access: ExchangeAccess, signer: Account, call: MarketCall): Promise<boolean> {
+  const { what, caller, target, data } = call
   try {
-    if (call.caller === null) {
+    if (caller === null) {
       const outcome = await callRestricted(access, signer, call)
-      if (outcome.kind === 'scheduled' && outcome.isNew)
-        console.log(`scheduled for ${timeOfSeconds(outcome.at)}: ${call.what}`)
-      return outcome.kind === 'done'
-    }
-    await (await signer.sendTransaction({ to: call.target, data: call.data })).wait()
-    return true
+      if (outcome.kind !== 'done') {
+        const isNew = outcome.kind === 'scheduled' && outcome.isNew
+        if (isNew) console.log(`scheduled for ${timeOfSeconds(outcome.at)}: ${what}`)
+        return isNew
+      }
+    } else await (await signer.sendTransaction({ to: target, data })).wait()
   } catch (error) {
-    throw new Error(`${call.what}: ${reasonOf(error)}`)
+    throw new Error(`${what}: ${reasonOf(error)}`)
   }
+  console.log(`done: ${what}`)
+  return true
 }
 
 /** Throws if calls are missing and none is for these accounts: the caller has probably configured another key than intended. */

@@ -9,6 +9,8 @@ export interface FaultyNode {
   loseAfter(transactions: number): void
   /** Refuses queries of logs over more blocks. */
   limitLogs(blocks: number): void
+  /** Runs an action each time after the node has answered a transaction. */
+  afterEachTransaction(action: () => Promise<void>): void
   heal(): void
   stop(): Promise<void>
 }
@@ -24,6 +26,7 @@ const SENDING = new Set(['eth_sendTransaction', 'eth_sendRawTransaction'])
 export async function startFaultyNode(target: () => string): Promise<FaultyNode> {
   let left = Number.POSITIVE_INFINITY
   let most = Number.POSITIVE_INFINITY
+  let action: (() => Promise<void>) | null = null
   const forward = async (call: Call): Promise<object> => {
     const [query] = call.params ?? []
     const blocks = Number(query?.toBlock ?? 0) - Number(query?.fromBlock ?? 0) + 1
@@ -38,6 +41,7 @@ export async function startFaultyNode(target: () => string): Promise<FaultyNode>
       body: JSON.stringify(call),
     })
     const answer = (await response.json()) as object
+    if (isSending) await action?.()
     return isSending && left < 0 ? failure(call, 'the answer is lost') : answer
   }
   const server = createServer(async (request, response) => {
@@ -58,7 +62,11 @@ export async function startFaultyNode(target: () => string): Promise<FaultyNode>
     limitLogs: (blocks) => {
       most = blocks
     },
+    afterEachTransaction: (next) => {
+      action = next
+    },
     heal: () => {
+      action = null
       left = Number.POSITIVE_INFINITY
       most = Number.POSITIVE_INFINITY
     },
