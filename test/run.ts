@@ -55,6 +55,8 @@ interface Result {
   readonly job: Job
   readonly counts: Counts
   readonly failures: readonly string[]
+  /** Seconds of the job's processes; null if it was killed before it reported. */
+  readonly processorS: number | null
 }
 
 /** Jobs that have ended, with their durations. */
@@ -105,17 +107,18 @@ async function runJob(job: Job, print: (line: string) => void): Promise<Result> 
   child.once('exit', () => setTimeout(() => closeOutput(child), OUTPUT_GRACE_MS).unref())
   const [code, signal] = await once(child, 'close')
   const seconds = await reported
-  finished.push({ name, wallS: secondsSince(started), processorS: seconds === '' ? null : Number(seconds) })
+  const processorS = seconds === '' ? null : Number(seconds)
+  finished.push({ name, wallS: secondsSince(started), processorS })
   dropped = dropped
     .then(() => dropDatabases(postgres.url, prefix))
     .catch((error) => console.log(`the databases of ${name} are left: ${error}`))
-  if (code === 0) return { job, counts, failures: [] }
+  if (code === 0) return { job, counts, failures: [], processorS }
 
   if (counts.failed === 0) {
     record(`${name} ended early (${signal ?? `exit code ${code}`}), counted as one failure`)
     counts = addCounts(counts, { ...NONE, failed: 1 })
   }
-  return { job, counts, failures: [`-- ${name}`, ...failuresIn(printed)] }
+  return { job, counts, failures: [`-- ${name}`, ...failuresIn(printed)], processorS }
 }
 
 /**
@@ -131,7 +134,7 @@ async function runJobs(jobs: readonly Job[], built: Promise<boolean>): Promise<r
     const lines: string[] = []
     const result = await runJob(job, jobs.length === 1 ? console.log : (line) => lines.push(line))
     results.push(result)
-    const duration = `${secondsSince(started).toFixed(0)} s`
+    const duration = `${secondsSince(started).toFixed(0)} s, ${result.processorS?.toFixed(0) ?? '?'} s of processor time`
     console.log([...lines, `-- ${job.name}: ${closingLine(result.counts)}, ${duration}`].join('\n'))
   }
   const work = async (): Promise<void> => {
