@@ -193,8 +193,8 @@ export const LEDGER_FAULTS: readonly Fault[] = [
     name: 'long work ends with its first step',
     scenario: 'ledger',
     file: 'keeper/engine/owner.ts',
-    passage: '      // Begun work is finished, however late.\n      else\n',
-    replacement: '      else if (item.deadline === 0)\n',
+    passage: '      else\n        queue.pushFront({\n',
+    replacement: '      else if (item.deadline === 0)\n        queue.pushFront({\n',
     seed: 1,
   },
   {

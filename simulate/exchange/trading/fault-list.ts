@@ -133,8 +133,8 @@ export const TRADING_FAULTS: readonly Fault[] = [
   ),
   inIndex(
     'orders are not found by hash after an undo',
-    'if (after !== undefined) this.#byHash.add(hashOfOrder(after.hash), slot)',
-    'if (after !== undefined && before === undefined && slot % 7 !== 0) this.#byHash.add(hashOfOrder(after.hash), slot)',
+    '    if (after === undefined) return\n    this.#byHash.add(',
+    '    if (after === undefined || before !== undefined || slot % 7 === 0) return\n    this.#byHash.add(',
     1,
   ),
   inTable(
