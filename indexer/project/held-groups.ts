@@ -17,6 +17,8 @@ interface HeldGroup extends GroupName {
   readonly rows: readonly PlacedRow[]
 }
 
+/** Smaller groups are read again: each statement names all held groups. */
+const LEAST_ROWS = 32
 /** A few groups of a busy exchange: about 10 MB. */
 const MOST_ROWS = 10_000
 
@@ -36,6 +38,7 @@ export class HeldGroups {
 
   /** Forgets the groups that were held first if there are too many rows. A group that is larger than the bound is held alone. */
   hold(group: HeldGroup): void {
+    if (group.rows.length < LEAST_ROWS) return
     this.#forget(group.number)
     this.#groups.set(group.number, group)
     this.#rows += group.rows.length

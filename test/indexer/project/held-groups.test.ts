@@ -18,10 +18,16 @@ const group = (number: number, count: number, digest = 'a') => ({ number, digest
 describe('groups that a projector holds', () => {
   it('when a group was replaced by another one, only the other one is found', () => {
     const held = new HeldGroups()
-    held.hold(group(1, 2, 'a'))
-    held.hold(group(1, 3, 'b'))
+    held.hold(group(1, 40, 'a'))
+    held.hold(group(1, 50, 'b'))
     expect(held.rowsOf({ number: 1, digest: 'a' })).to.equal(undefined)
-    expect(held.rowsOf({ number: 1, digest: 'b' })).to.have.length(3)
+    expect(held.rowsOf({ number: 1, digest: 'b' })).to.have.length(50)
+  })
+
+  it('when a group is small, it is not held, so that statements name few groups', () => {
+    const held = new HeldGroups()
+    for (let number = 1; number <= 1000; number++) held.hold(group(number, 5))
+    expect(held.names()).to.deep.equal([])
   })
 
   it('when there are too many rows, the groups held first are forgotten, and a larger group is held alone', () => {
@@ -30,7 +36,7 @@ describe('groups that a projector holds', () => {
     expect(held.names().map(({ number }) => number)).to.deep.equal([3, 4, 5])
     held.hold(group(6, 20_000))
     expect(held.names().map(({ number }) => number)).to.deep.equal([6])
-    held.hold(group(7, 1))
+    held.hold(group(7, 32))
     expect(held.names().map(({ number }) => number)).to.deep.equal([7])
   })
 })
@@ -56,22 +62,25 @@ describe('a projector that holds groups', () => {
     )
 
   it('when chunks end within groups of several markets, each row is projected once', async () => {
-    for (const first of [1, 3])
-      await store(
-        ['m1', 'm2'].flatMap((shard) =>
-          [first, first + 1].map((seq) => ({ shard, seq, row: placed(Number(shard.slice(1)), seq) })),
-        ),
-      )
-    const options = { limit: 1, killPoint() {}, held: new HeldGroups() }
+    const seqs = Array.from({ length: 40 }, (_, at) => at + 1)
+    const rowAt = (market: number, seq: number) => ({ shard: `m${market}`, seq, row: placed(market, seq) })
+    for (const some of [seqs.slice(0, 20), seqs.slice(20)])
+      await store([1, 2].flatMap((market) => some.map((seq) => rowAt(market, seq))))
+    const options = { limit: 7, killPoint() {}, held: new HeldGroups() }
     for (let rows = 1; rows > 0; ) rows = (await projectChunk(test.db, ['m1', 'm2'], options))?.rows ?? 0
-    expect(await orders()).to.deep.equal(['1-1', '1-2', '1-3', '1-4', '2-1', '2-2', '2-3', '2-4'])
+    expect(options.held.names()).to.have.length(2)
+    const expected = [1, 2].flatMap((market) => seqs.map((seq) => `${market}-${seq}`))
+    expect(await orders()).to.have.members(expected)
   })
 
   it('when the database has lost a held group and got another one, the rows are those of the other one', async () => {
-    await store(rowsOf(2))
+    await store(rowsOf(40))
     const options = { limit: 1, killPoint() {}, held: new HeldGroups() }
     await projectChunk(test.db, ['m1'], options)
-    const other = [rowsOf(1)[0], { shard: 'm1', seq: 2, row: { ...placed(1, 2), price: 77 } }]
+    expect(options.held.names()).to.have.length(1)
+    const other = rowsOf(40).map((one) =>
+      one.seq === 2 ? { ...one, row: { ...placed(1, 2), price: 77 } } : one,
+    )
     await sql`update engine_groups set rows = ${JSON.stringify(other)}, digest = 'other'`.execute(test.db)
     await projectChunk(test.db, ['m1'], options)
     const { price } = await test.db
