@@ -52,7 +52,12 @@ describe('following the chain', () => {
     await (await exchange.bank.connect(alice).withdraw()).wait()
     await catchUp(follower)
     await fixture.audit()
-    const causes = await test.db.selectFrom('journal').select('row').where('shard', '=', 'accounts').orderBy('seq').execute()
+    const causes = await test.db
+      .selectFrom('journal')
+      .select('row')
+      .where('shard', '=', 'accounts')
+      .orderBy('seq')
+      .execute()
     expect(causes.map(({ row }) => ('cause' in row ? row.cause : row.kind))).to.deep.equal([
       'user_created',
       'deposit',
