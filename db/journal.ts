@@ -83,7 +83,7 @@ export interface JournalEntry {
 }
 
 /** Rows of a group as a table expression over `engine_groups g`. */
-export const PLACED_ROWS = sql`json_to_recordset(g.rows) as placed (shard text, seq bigint, "row" json)`
+const PLACED_ROWS = sql`json_to_recordset(g.rows) as placed (shard text, seq bigint, "row" json)`
 
 /**
  * Condition on `journal_spans s`: the span has rows of the shard behind `after`, up to `until`. It reads as many entries of the index as there are such

@@ -1,10 +1,5 @@
 /** Groups of the journal that a projector has read. A chunk may end within a group: the next chunks take the rest from here, and the server parses it once. */
-import type { JournalEntry } from '../../db/journal.ts'
-
-/** A row of the journal with its shard. */
-export interface PlacedRow extends JournalEntry {
-  readonly shard: string
-}
+import type { PlacedRow } from '../../db/journal.ts'
 
 /** A group as the journal has it. */
 export interface GroupName {

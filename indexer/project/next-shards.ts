@@ -4,12 +4,12 @@
  */
 import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
-import { isSpanWithin, type JournalEntry, readRows } from '../../db/journal.ts'
+import { isSpanWithin, type JournalEntry, type PlacedRow, readRows } from '../../db/journal.ts'
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
-import { type GroupName, HeldGroups, type PlacedRow } from './held-groups.ts'
+import { type GroupName, HeldGroups } from './held-groups.ts'
 import type { ShardEntry } from './row-change.ts'
 
 /** Places that a chunk may lock. */
@@ -173,17 +173,19 @@ function wantedRows(
   held: HeldGroups,
 ): readonly PlacedRow[] {
   const wantedOf = new Map(wanted.map((one) => [one.shard, one]))
-  const found: PlacedRow[] = []
-  for (const { number, digest, rows: read } of groups) {
-    const rows = read ?? held.rowsOf({ number, digest })
-    invariant(rows !== undefined, `the group ${number} is read or held`)
-    if (read !== null) held.hold({ number, digest, rows })
-    for (const row of rows) {
-      const one = wantedOf.get(row.shard)
-      if (one !== undefined && row.seq > one.behind && row.seq <= one.until) found.push(row)
-    }
-  }
-  return found
+  // A group is held once all are found: it may take the place of one that this chunk needs.
+  const wantedGroups = groups.map(({ rows: read, ...name }) => {
+    const rows = read ?? held.rowsOf(name)
+    invariant(rows !== undefined, `the group ${name.number} is read or held`)
+    return { ...name, rows }
+  })
+  for (const group of wantedGroups) held.hold(group)
+  return wantedGroups.flatMap(({ rows }) =>
+    rows.filter(({ shard, seq }) => {
+      const one = wantedOf.get(shard)
+      return one !== undefined && seq > one.behind && seq <= one.until
+    }),
+  )
 }
 
 /**

@@ -2,8 +2,9 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
+import type { PlacedRow } from '../../../db/journal.ts'
 import type { JournalRow } from '../../../domain/journal/journal-row.ts'
-import { HeldGroups, type PlacedRow } from '../../../indexer/project/held-groups.ts'
+import { HeldGroups } from '../../../indexer/project/held-groups.ts'
 import { projectChunk } from '../../../indexer/project/project-chunk.ts'
 import { registerShards } from '../../../indexer/project/project-shards.ts'
 import { storeGroup } from '../../support/rows/journal.ts'
@@ -56,6 +57,11 @@ describe('a projector that holds groups', () => {
 
   const store = (rows: readonly { shard: string; seq: number; row: JournalRow }[]) =>
     test.db.transaction().execute((tx) => storeGroup(tx, rows))
+  const at = (market: number, behind: number, { seq }: PlacedRow): PlacedRow => ({
+    shard: `m${market}`,
+    seq: behind + seq,
+    row: placed(market, behind + seq),
+  })
   const orders = async (): Promise<string[]> =>
     (await test.db.selectFrom('read.orders').select('order_id').orderBy('order_id').execute()).map(
       ({ order_id }) => order_id,
@@ -72,6 +78,21 @@ describe('a projector that holds groups', () => {
     const expected = [1, 2].flatMap((market) => seqs.map((seq) => `${market}-${seq}`))
     expect(await orders()).to.have.members(expected)
   })
+
+  it('when a group that is read fills the bound, a held group behind it is still projected', async () => {
+    const large = 10_000
+    await store(
+      Array.from({ length: large }, (_, at) => ({ shard: 'm1', seq: at + 1, row: placed(1, at + 1) })),
+    )
+    await store(
+      [1, 2].flatMap((market) => rowsOf(40).map((one) => at(market, market === 1 ? large : 0, one))),
+    )
+    const held = new HeldGroups()
+    await projectChunk(test.db, ['m2'], { limit: 1, killPoint() {}, held })
+    expect(held.names().map(({ number }) => number)).to.have.length(1)
+    const progress = await projectChunk(test.db, ['m1'], { limit: 2 * large, killPoint() {}, held })
+    expect(progress?.rows).to.equal(large + 40)
+  }).timeout(120_000)
 
   it('when the database has lost a held group and got another one, the rows are those of the other one', async () => {
     await store(rowsOf(40))
