@@ -43,7 +43,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   ENGINE_KEYS_FILE: 'JSON of roles and their keys of 64 hexadecimal digits',
   ENGINE_LISTEN: 'where clients connect: the path of a Unix socket, or `host:port`',
   ENGINE_TLS_CA_FILE:
-    'authority of the certificates of the engine and of its clients: the link between hosts then has TLS with mutual authentication; with the other two',
+    'authority for the link between hosts, which then has TLS with certificates on both sides; with the other two',
   ENGINE_TLS_CERT_FILE: 'certificate of this process on the link to the engine, with its chain',
   ENGINE_TLS_KEY_FILE: 'key of `ENGINE_TLS_CERT_FILE`',
   ENGINE_URL: 'all members of the engine, separated by commas: paths of Unix sockets, or `host:port`',

@@ -40,7 +40,7 @@ function series(): ReadonlyMap<string, readonly string[]> {
   return found
 }
 
-/** What Prometheus adds to each series. */
+/** Labels that Prometheus adds to each series. */
 const SCRAPED = ['job', 'instance']
 const METRIC = /\b(?:api|backstop|engine|indexer|keeper|signer|certificate|log)_[a-z_]+\b/g
 const LABELS = /\b(?:by|on) ?\(([a-z_, ]*)\)|\{([a-z_]+)[=!]/g
