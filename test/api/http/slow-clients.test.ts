@@ -204,6 +204,11 @@ describe('slow clients', function () {
     socket.destroy()
   })
 
+  it('when a request is answered, the header states that the idle connection stays open for 72 s', async () => {
+    const { headers } = await fetch(`http://127.0.0.1:${port}/v0/time`)
+    expect(headers.get('keep-alive')).to.equal('timeout=72')
+  })
+
   it('when CONNECTION_IDLE_MS is not above the longest wait of a request, it is rejected by name', () => {
     expect(() => readConfig(apiEnv('postgres://here/db', { CONNECTION_IDLE_MS: '10000' }))).to.throw(
       ConfigError,
