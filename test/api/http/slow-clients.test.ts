@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { readConfig } from '../../../api/config.ts'
 import { ConfigError } from '../../../service/environment.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { lockShard } from '../../support/rows/journal.ts'
 import {
   apiEnv,
@@ -18,7 +19,7 @@ import { until } from '../support/wait.ts'
 
 const REQUEST_TIMEOUT_MS = 400
 /** The timeout, the interval at which the server checks it, and the load of the machine. */
-const LATEST_MS = 4_000
+const LATEST_MS = 4_000 * PATIENCE
 
 /** Clients that stall, on a real server. */
 describe('slow clients', function () {
