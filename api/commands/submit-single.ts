@@ -24,7 +24,7 @@ import type { Cancelled, Command, CommandReport, Item, Placed } from './command.
 import { cancelIdentity, type FindBySalt, placementIdentity, saltedOrder } from './command-identity.ts'
 import type { CommandDispatcher } from './dispatcher.ts'
 import { afterExecution, type CommandLogger, type EarlierAttempts } from './earlier-attempts.ts'
-import { findMarkets } from './find-orders.ts'
+import { findMarkets, PAUSES_MS } from './find-orders.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
 import { requireSettled, type Settled } from './settled-commands.ts'
@@ -246,6 +246,11 @@ export async function cancelLabelled(
   await arrivals.untilAnswered(userId, commandTimeoutMs)
   await requireSettled(settled)
   let order = await findLabelled(db, userId, clientOrderId)
+  for (const pause of PAUSES_MS) {
+    if (order !== undefined) break
+    await setTimeout(pause)
+    order = await findLabelled(db, userId, clientOrderId)
+  }
   if (!order?.is_live) {
     // Another api may hold a placement with the label. It must not go live after this answer.
     await requireSettled(settled, [labelKey(userId, clientOrderId)])

@@ -1,6 +1,8 @@
 /** After an api has answered ORDER_NOT_FOUND, no order of that name goes live, although another api had received it before. */
 import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
+import { PAUSE_MS, TICK_MS } from '../../../api/arrival-times.ts'
+import { labelKey, orderKey } from '../../../domain/exchange/decide/orders/command-keys.ts'
 import {
   type Answer,
   codeOf,
@@ -24,6 +26,7 @@ describe('an order that another api does not find', function () {
   let exchange: ExchangeFixture
   let slow: ExchangeFixture
   let slowEngine: FencedEngine
+  let fastEngine: FencedEngine
   let fast: ExchangeFixture
   let alice: User
   let users = 0
@@ -33,7 +36,8 @@ describe('an order that another api does not find', function () {
     const port = fencedPort(exchange.engine)
     slowEngine = new FencedEngine(port)
     slow = await startSecondApi(exchange, {}, {}, slowEngine)
-    fast = await startSecondApi(exchange, {}, {}, new FencedEngine(port))
+    fastEngine = new FencedEngine(port)
+    fast = await startSecondApi(exchange, {}, {}, fastEngine)
   })
   after(async () => {
     await slow.stop()
@@ -72,7 +76,8 @@ describe('an order that another api does not find', function () {
     ).map(({ hash }) => hash)
 
   type Named = ReturnType<typeof labelled>
-  const COMMANDS: Readonly<Record<string, (named: Named) => Promise<Answer>>> = {
+  type Command = (named: Named) => Promise<Answer>
+  const COMMANDS: Readonly<Record<string, Command>> = {
     'cancel by hash': ({ hash }) => post(`/v0/orders/cancel/by-hash/${hash}`, {}),
     'cancel by label': ({ label }) => post(`/v0/orders/cancel/by-client-id/${label}`, {}),
     'replacement by hash': ({ hash }) =>
@@ -95,6 +100,18 @@ describe('an order that another api does not find', function () {
       expect(await live()).to.deep.equal([])
       await placeAgain(named.body)
     })
+
+  it('when a cancel finds no order, its fence is later than an unnoticed pause of the other api', async () => {
+    const unnoticed = TICK_MS + PAUSE_MS
+    for (const name of ['cancel by hash', 'cancel by label'] as const) {
+      const named = labelled()
+      const sentAt = performance.now()
+      expect(codeOf(await (COMMANDS[name] as Command)(named))).to.deep.equal([404, 'ORDER_NOT_FOUND'])
+      const { userId } = alice
+      const key = name === 'cancel by hash' ? orderKey(userId, named.hash) : labelKey(userId, named.label)
+      expect((fastEngine.fencedAt.get(key) as number) - sentAt, name).to.be.above(unnoticed)
+    }
+  })
 
   it('when an atomic batch of replacements misses a target, the placement that the other api holds is not executed', async () => {
     const named = labelled()
@@ -142,7 +159,7 @@ describe('an order that another api does not find', function () {
 
   for (const name of ['cancel by hash', 'cancel by label'])
     it(`when ${PAIRS} placements race with a ${name} at the other api, no order lives after ORDER_NOT_FOUND`, async () => {
-      const command = COMMANDS[name] as (named: Named) => Promise<Answer>
+      const command = COMMANDS[name] as Command
       const missed: string[] = []
       const lane = async (at: number): Promise<void> => {
         for (let pair = at; pair < PAIRS; pair += 10) {

@@ -31,6 +31,9 @@ export class FencedEngine implements Engine {
   #released = Promise.withResolvers<void>()
   #held = Promise.withResolvers<void>()
 
+  /** When each key was fenced, by `performance.now()`. */
+  readonly fencedAt = new Map<string, number>()
+
   constructor(port: EnginePort) {
     this.#port = port
     this.release()
@@ -60,6 +63,8 @@ export class FencedEngine implements Engine {
       this.#held.resolve()
       await this.#released.promise
     }
+    if (command.kind === 'barrier')
+      for (const key of command.fences) this.fencedAt.set(key, performance.now())
     const terms = { class: classOf(command), account: accountOf(command), deadline: Number.POSITIVE_INFINITY }
     const reply = await this.#port.submit({ command, arrivedAt, ...terms })
     if (reply === null) return { none: 'not_executed' }
