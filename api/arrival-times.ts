@@ -1,9 +1,9 @@
 /** When this process received the request of a command. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-const TICK_MS = 20
+export const TICK_MS = 20
 /** A tick that is late by more is a pause, of this process (SIGSTOP) or of its machine. */
-const PAUSE_MS = 100
+export const PAUSE_MS = 100
 /** Bytes that are read within this time after a pause may have arrived during the pause. */
 const DRAIN_MS = 500
 

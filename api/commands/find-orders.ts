@@ -6,9 +6,9 @@ import type { TableProgress } from './table-progress.ts'
 
 /**
  * Pauses before further look-ups of an order that does not exist: another process may be about to commit it. Its placements wait no longer
- * than this unless many commands are before them.
+ * than this unless many commands are before them. The sum exceeds a pause of another api that `arrival-times.ts` does not notice.
  */
-const PAUSES_MS = [50, 150, 300]
+export const PAUSES_MS = [50, 150, 300]
 
 export interface FindOrdersPorts {
   readonly arrivals: Pick<ArrivingPlacements, 'untilSent'>

@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
-import { cancelKey, orderKey } from '../../domain/exchange/decide/orders/command-keys.ts'
+import { cancelKey, labelKey, orderKey } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
 import { isMarketType, type Order } from '../../domain/orders/order.ts'
 import type { Clock } from '../../service/clock.ts'
@@ -24,7 +24,7 @@ import type { Cancelled, Command, CommandReport, Item, Placed } from './command.
 import { cancelIdentity, type FindBySalt, placementIdentity, saltedOrder } from './command-identity.ts'
 import type { CommandDispatcher } from './dispatcher.ts'
 import { afterExecution, type CommandLogger, type EarlierAttempts } from './earlier-attempts.ts'
-import { findMarkets } from './find-orders.ts'
+import { findMarkets, PAUSES_MS } from './find-orders.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import { parseFlags, parseOrder } from './parse-order.ts'
 import { requireSettled, type Settled } from './settled-commands.ts'
@@ -221,20 +221,42 @@ export async function cancelOrder(
   return cancelView(spec, result)
 }
 
+interface LabelledRow {
+  readonly hash: string
+  readonly is_live: boolean
+}
+
+async function findLabelled(db: Db, userId: number, clientOrderId: string): Promise<LabelledRow | undefined> {
+  const { rows } = await sql<LabelledRow>`
+    select hash, ended_at is null as is_live from orders
+    where hash = (${labelledOrder('hash', userId, clientOrderId)})
+  `.execute(db)
+  return rows[0]
+}
+
 /** Cancels the live order with the label; without one, answers with the last order that had it. */
 export async function cancelLabelled(
   ports: CommandPorts,
   caller: Caller,
   { clientOrderId, reason }: { readonly clientOrderId: string; readonly reason: string | null },
 ): Promise<CancelAnswer> {
+  const { arrivals, commandTimeoutMs, db, settled } = ports
+  const { userId } = caller
   // The label is stored with the order, whose row follows the answer.
-  await ports.arrivals.untilAnswered(caller.userId, ports.commandTimeoutMs)
-  await requireSettled(ports.settled)
-  const { rows } = await sql<{ hash: string | null }>`
-    select (${labelledOrder('hash', caller.userId, clientOrderId)}) as hash
-  `.execute(ports.db)
-  const hash = rows[0]?.hash ?? null
-  if (hash !== null) return cancelOrder(ports, caller, { hash, reason })
+  await arrivals.untilAnswered(userId, commandTimeoutMs)
+  await requireSettled(settled)
+  let order = await findLabelled(db, userId, clientOrderId)
+  for (const pause of PAUSES_MS) {
+    if (order !== undefined) break
+    await setTimeout(pause)
+    order = await findLabelled(db, userId, clientOrderId)
+  }
+  if (!order?.is_live) {
+    // Another api may hold a placement with the label. It must not go live after this answer.
+    await requireSettled(settled, [labelKey(userId, clientOrderId)])
+    order = await findLabelled(db, userId, clientOrderId)
+  }
+  if (order !== undefined) return cancelOrder(ports, caller, { hash: order.hash, reason })
   throw new ApiError('ORDER_NOT_FOUND', { field: 'client_order_id', received: clientOrderId })
 }
 

@@ -6,6 +6,7 @@ import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
 import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
+import { costOfAnswer, costOfCommandAnswer, costOfStream } from './answer-cost.ts'
 import { BUCKETS, type Bucket } from './buckets.ts'
 import {
   type CostBudgets,
@@ -355,37 +356,14 @@ export function controlAccess(
   }
 }
 
-/** An operation costs one request of its limit, and one more for each of these bytes of its answer. */
-const BYTES_PER_REQUEST = 32 * 1024
-/** The limit of batches allows for their answers. */
-const COSTED: ReadonlySet<Bucket> = new Set(['reads', 'orders', 'cancels', 'proofs'])
-
-/** Additional requests that an answer costs: most of the time goes to its rows. */
-export const costOfAnswer = (bucket: Bucket, bytes: number): number =>
-  COSTED.has(bucket) ? Math.floor(bytes / BYTES_PER_REQUEST) : 0
-
-/**
- * A command costs one request more if one of its signatures is refused: whose order it would be, and whether an earlier attempt has placed it, takes as long
- * as a placement.
- */
-export const costOfCommandAnswer = (bucket: Bucket, json: string): number =>
-  costOfAnswer(bucket, json.length) + (SIGNED.has(bucket) && json.includes(REFUSED_SIGNATURE) ? 1 : 0)
-
-const SIGNED: ReadonlySet<Bucket> = new Set(['orders', 'batches'])
-const REFUSED_SIGNATURE = '"code":"SIGNATURE_'
-
-/** Orders of a batch of cancels for each of which it costs one request. */
-const CANCELS_PER_REQUEST = 5
-
-/** Additional requests that a batch of cancels costs. */
-export const costOfCancels = (orders: number): number => Math.ceil(orders / CANCELS_PER_REQUEST) - 1
-
 function chargeAnswers(app: FastifyInstance, charge: Access['charge']): void {
-  app.addHook('onSend', (request, _reply, payload, done) => {
-    const { access, bucket = 'reads', costOfItems } = request.routeOptions.config
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { access, bucket = 'reads', cached, costOfItems } = request.routeOptions.config
     const isText = typeof payload === 'string'
     const isWhole = isText || Buffer.isBuffer(payload)
     const ofItems = request.isCommandRead && costOfItems ? costOfItems(request.body as never) : 0
+    // Other streams are the files of the page, which are small.
+    if (!isWhole && cached) charge(bucket, request, costOfStream(request, reply))
     if (isWhole && access !== 'internal')
       charge(
         bucket,

@@ -2,7 +2,7 @@
 import type { Caller } from '../auth/caller.ts'
 import type { Arrival } from '../commands/arriving-placements.ts'
 import { ApiError } from '../errors.ts'
-import { costOfAnswer, costOfCancels, costOfCommandAnswer } from '../http/access.ts'
+import { costOfAnswer, costOfCancels, costOfCommandAnswer } from '../http/answer-cost.ts'
 import type { Bucket } from '../http/buckets.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
 import type { StartCost } from './ports.ts'

@@ -1,6 +1,7 @@
 /** Placing and cancelling the caller's orders. */
 import type { preHandlerHookHandler } from 'fastify'
-import { callerOf, costOfCancels } from '../http/access.ts'
+import { callerOf } from '../http/access.ts'
+import { costOfCancels } from '../http/answer-cost.ts'
 import { COMPUTATION } from '../http/cost-budget.ts'
 import { BATCH_BODY_LIMIT } from '../http/errors.ts'
 import type { App } from '../http/types.ts'

@@ -4,7 +4,7 @@
  */
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { costOfAnswer } from '../../../api/http/access.ts'
+import { costOfAnswer } from '../../../api/http/answer-cost.ts'
 import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
 import { perpetual } from '../../support/markets.ts'
 import { budgetOf } from '../support/cost-budget.ts'

@@ -10,6 +10,7 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { ACCOUNTS_SHARD, type JournalRow } from '../../../domain/journal/journal-row.ts'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { projectAll, projectShards } from '../../../indexer/project/project-shards.ts'
+import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
@@ -282,14 +283,15 @@ export async function startExchange(
   return startApi({ db, url, engine: new AdoptingEngine(db) }, env, settings)
 }
 
-/** A second API on the same database. */
+/** A second API on the same database. It sends its commands to `commands`. */
 export const startSecondApi = (
   { url, engine }: ExchangeFixture,
   env: Env = {},
   settings: Settings = {},
+  commands: Engine = engine,
 ): Promise<ExchangeFixture> => {
   const db = createDb(createPool({ url, connections: 2, name: 'second api test', idleInTransactionMs: 0 }))
-  return startApi({ db, url, engine }, env, settings)
+  return startApi({ db, url, engine }, env, settings, commands)
 }
 
 type Started = Pick<ExchangeFixture, 'db' | 'url' | 'engine'>
@@ -298,13 +300,14 @@ async function startApi(
   { db, url, engine }: Started,
   env: Env,
   settings: Settings,
+  commands: Engine = engine,
 ): Promise<ExchangeFixture> {
   const login = await loginOf(env.DATABASE_URL ?? url, 'api')
   const read = readConfig({ ...apiEnv(url, env), DATABASE_URL: login })
   // A command that waits for a busy machine is not refused, unless the test chooses the bound.
   const commandTimeoutMs = (env.COMMAND_TIMEOUT_MS === undefined ? PATIENCE : 1) * read.commandTimeoutMs
   const config = { ...read, commandTimeoutMs, ...settings }
-  const api = await compose(config, createLogger('api', config.logLevel), engine)
+  const api = await compose(config, createLogger('api', config.logLevel), commands)
   await api.app.ready()
   const connections = await connectTo(api.app.server)
 
