@@ -29,7 +29,7 @@ describe('the cost of a history file', function () {
         'fill_id', '1-1-1-' || n, 'place', n, 'tx_hash', '0x' || md5(random()::text) || md5(random()::text)
       ))).*
       from (select * from read.fills where batch_id = 1 limit 1) f, generate_series(2, ${FILLS}::int) n
-    `.execute(exchange.db)
+    `.execute(exchange.db).catch((e) => { throw new Error(e.detail) })
   })
   after(() => exchange.stop())
 

@@ -63,8 +63,9 @@ export class FencedEngine implements Engine {
       this.#held.resolve()
       await this.#released.promise
     }
-    if (command.kind === 'barrier')
-      for (const key of command.fences) this.fencedAt.set(key, performance.now())
+    const sent: ExchangeCommand = command
+    if (sent.kind === 'barrier')
+      for (const key of sent.fences) this.fencedAt.set(key, performance.now())
     const terms = { class: classOf(command), account: accountOf(command), deadline: Number.POSITIVE_INFINITY }
     const reply = await this.#port.submit({ command, arrivedAt, ...terms })
     if (reply === null) return { none: 'not_executed' }
