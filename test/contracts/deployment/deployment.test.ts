@@ -1,9 +1,9 @@
 /** A full deployment with the tasks of docs/deploy/README.md, from the first transaction to the hand-over, checked at the end. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { expect } from 'chai'
-import { HDNodeWallet, JsonRpcProvider, Mnemonic } from 'ethers'
+import { HDNodeWallet, JsonRpcProvider, Mnemonic, parseEther, toBeHex } from 'ethers'
 import { folderOf, readDeployment } from '../../../ignition/deployment.ts'
 import { ExchangeAccess__factory } from '../../../typechain-types/factories/ExchangeAccess__factory.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
@@ -11,7 +11,10 @@ import { useAnvil } from '../../support/anvil.ts'
 import { BACKDOORS, Planting } from '../support/backdoors.ts'
 import { runTask } from '../support/tasks.ts'
 
-const MNEMONIC = Mnemonic.fromPhrase('test test test test test test test test test test test junk')
+/** A test vector of BIP-39: the keys of the node's own accounts are public, so the tasks refuse those accounts. */
+const MNEMONIC = Mnemonic.fromPhrase(
+  'legal winner thank year wave sausage worth useful legal winner thank yellow',
+)
 const walletAt = (index: number) => HDNodeWallet.fromMnemonic(MNEMONIC, `m/44'/60'/0'/0/${index}`)
 const [deployer, treasury, governor, guardian] = [0, 1, 2, 3].map(walletAt) as [
   HDNodeWallet,
@@ -23,8 +26,8 @@ const operator = walletAt(7)
 /** An account with gas and no role. */
 const withoutRole = walletAt(9)
 
-const BTC = 'ignition/markets/local/btc-perp.json'
-const RAIN = 'ignition/markets/local/rain-tomorrow.json'
+const SIGNERS = [4, 5, 6].map(walletAt)
+const EXAMPLES = 'ignition/markets/local'
 
 /** A call in the form in which `complete-market` prints it. */
 interface PrintedCall {
@@ -85,6 +88,10 @@ for (const network of NETWORKS) {
     const deploymentId = `test-${network.chainId}-${process.pid}`
     const folder = mkdtempSync(join(tmpdir(), 'clearbatch-deploy-'))
     const parameters = join(folder, 'parameters.json')
+    const [BTC, RAIN] = ['btc-perp.json', 'rain-tomorrow.json'].map((name) => join(folder, name)) as [
+      string,
+      string,
+    ]
     const eth = join(folder, 'eth-perp.json')
     /** Descriptions of all markets that are deployed. */
     const markets = [BTC, RAIN]
@@ -146,6 +153,12 @@ for (const network of NETWORKS) {
     before(async () => {
       process.env[`${network.prefix}_RPC_URL`] = chain.url
       process.env.HARDHAT_IGNITION_CONFIRM_DEPLOYMENT = 'false'
+      for (const path of markets) {
+        const market = JSON.parse(readFileSync(join(EXAMPLES, basename(path)), 'utf8'))
+        market.operators = [operator.address]
+        market.oracle.signers = SIGNERS.slice(0, market.oracle.signers.length).map(({ address }) => address)
+        writeFileSync(path, JSON.stringify(market))
+      }
       const file = JSON.parse(readFileSync(network.parameters, 'utf8'))
       file.Exchange.treasury = treasury.address
       file.HandOver = {
@@ -155,11 +168,12 @@ for (const network of NETWORKS) {
         guardian: guardian.address,
         treasury: treasury.address,
       }
-      if (file.Exchange.usdm !== undefined) {
-        const provider = new JsonRpcProvider(chain.url)
+      const provider = new JsonRpcProvider(chain.url)
+      for (const { address } of [deployer, treasury, governor, guardian, operator, withoutRole])
+        await provider.send('anvil_setBalance', [address, toBeHex(parseEther('1000'))])
+      if (file.Exchange.usdm !== undefined)
         await provider.send('anvil_setCode', [file.Exchange.usdm, SOME_CODE])
-        provider.destroy()
-      }
+      provider.destroy()
       writeFileSync(parameters, JSON.stringify(file))
     })
 
