@@ -28,7 +28,7 @@ describe('the cost of a history file', function () {
       select (jsonb_populate_record(null::read.fills, to_jsonb(f) || jsonb_build_object(
         'fill_id', '1-1-1-' || n, 'place', n, 'tx_hash', '0x' || md5(random()::text) || md5(random()::text)
       ))).*
-      from (select * from read.fills where batch_id = 1 limit 1) f, generate_series(2, ${FILLS}::int) n
+      from (select * from read.fills where batch_id = 1 limit 1) f, generate_series(100, ${FILLS}::int) n
     `.execute(exchange.db)
   })
   after(() => exchange.stop())

@@ -6,6 +6,7 @@ import {
   type CommandKind,
   type CommandOf,
   classOf,
+  type ExchangeCommand,
 } from '../../../keeper/engine/commands.ts'
 import { ConnectionDeadlines } from '../../../keeper/engine/connection-deadlines.ts'
 import { createEnginePort, type EnginePort } from '../../../keeper/engine/engine-port.ts'
@@ -63,8 +64,8 @@ export class FencedEngine implements Engine {
       this.#held.resolve()
       await this.#released.promise
     }
-    if (command.kind === 'barrier')
-      for (const key of command.fences) this.fencedAt.set(key, performance.now())
+    const sent: ExchangeCommand = command
+    if (sent.kind === 'barrier') for (const key of sent.fences) this.fencedAt.set(key, performance.now())
     const terms = { class: classOf(command), account: accountOf(command), deadline: Number.POSITIVE_INFINITY }
     const reply = await this.#port.submit({ command, arrivedAt, ...terms })
     if (reply === null) return { none: 'not_executed' }
