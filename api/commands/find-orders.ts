@@ -4,7 +4,10 @@ import type { ArrivingPlacements } from './arriving-placements.ts'
 import type { OrderMarketIndex } from './order-market-index.ts'
 import type { TableProgress } from './table-progress.ts'
 
-/** Pauses before further look-ups: another api may be placing the order. Their sum exceeds an unnoticed pause of it. */
+/**
+ * Pauses before further look-ups of an order that does not exist: another process may be about to commit it. Together
+ * they exceed a pause of another api that `arrival-times.ts` does not notice.
+ */
 export const PAUSES_MS = [50, 150, 300]
 
 export interface FindOrdersPorts {
