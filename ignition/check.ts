@@ -237,13 +237,30 @@ export async function differenceOf(
     ...(await checkContract(code, 'IsolatedTrader', trader, file)),
     ...(await checkExchangeCode(code)),
   ]
-  const ofTerms = await checkTerms(input, file).catch((error: unknown): Finding[] => {
+  const ofTerms = await checkTermsAndOperators(input, file).catch((error: unknown): Finding[] => {
     // Other code may answer a getter with anything.
     if (ofCode.every(({ ok }) => ok)) throw error
     return []
   })
   const wrong = [...ofTerms, ...ofCode].find(({ ok }) => !ok)
   return wrong === undefined ? null : `${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`
+}
+
+/** An operator can settle batches from the listing on. The number of operators shows others without the history of the market. */
+async function checkTermsAndOperators(
+  input: Pick<CheckInput, 'provider' | 'deployment'>,
+  file: MarketFile,
+): Promise<Finding[]> {
+  const { provider, deployment } = input
+  const { marketId } = file.spec
+  const trader = IsolatedTrader__factory.connect(traderOf(deployment, marketId), { provider })
+  const [, count] = await trader.readiness()
+  const statuses = await Promise.all(file.operators.map((each) => trader.operatorStatus(each)))
+  const described = BigInt(statuses.filter((status) => status === APPROVED).length)
+  return [
+    ...(await checkTerms(input, file)),
+    finding(`market ${marketId}: operators that the description does not list`, 0, count - described),
+  ]
 }
 
 /** Terms that the market's getters return. They are trustworthy only if the code check passed. */

@@ -2,6 +2,7 @@
 import { getAddress, ZeroAddress } from 'ethers'
 import type { Role } from '../stack/access.ts'
 import { readJsonFile } from './json-file.ts'
+import { isKeyPublic, TEST_CHAINS } from './public-keys.ts'
 
 export interface ExchangeParameters {
   /** Seconds. */
@@ -43,8 +44,6 @@ export function readParameters(path: string): NetworkParameters {
 }
 
 const DAY = 86_400
-/** Chains on which the contracts accept delays of 0: `DelayBoundsLib.isTestChain`. */
-const TEST_CHAINS: readonly bigint[] = [6343n, 31_337n]
 /** Seconds, as in the constructors of ExchangeAccess, SignedPriceOracle and MarginBank. */
 const BOUNDS = {
   roleDelay: [DAY, 30 * DAY],
@@ -62,6 +61,24 @@ export function requireDelays({ exchange }: NetworkParameters, path: string, cha
         `${path}: Exchange.${name} must be ${least} to ${longest} seconds on chain ${chainId}; received ${seconds}`,
       )
   }
+}
+
+/** Throws if an account that the exchange would trust has a public key, as in the parameters of a local chain. */
+export function requireOwnHolders(
+  { exchange, holders, backstopKeys }: NetworkParameters,
+  path: string,
+  chainId: bigint,
+): void {
+  const accounts: [name: string, account: string][] = [
+    ['Exchange.treasury', exchange.treasury],
+    ...ROLE_NAMES.map((role): [string, string] => [`HandOver.${role}`, holders[role]]),
+    ...backstopKeys.map((key): [string, string] => ['HandOver.backstopKeys', key]),
+  ]
+  for (const [name, account] of accounts)
+    if (isKeyPublic(account, chainId))
+      throw new Error(
+        `${path}: ${name} must be an account of yours; received ${account}, whose key is public`,
+      )
 }
 
 function addressOf(value: unknown, where: string): string {

@@ -1,5 +1,5 @@
 /** Reads and validates the description of a market: a JSON file in human units. */
-import { getAddress, parseUnits } from 'ethers'
+import { getAddress, parseUnits, ZeroAddress } from 'ethers'
 import { listingRefusals, type MarketKind, type MarketSpec } from '../domain/market/market.ts'
 import type {
   Address,
@@ -14,6 +14,7 @@ import type {
 } from '../domain/units.ts'
 import type { ReportLimits } from '../stack/deploy.ts'
 import { readJsonFile } from './json-file.ts'
+import { isKeyPublic } from './public-keys.ts'
 
 export interface MarketFile {
   readonly spec: MarketSpec
@@ -28,7 +29,7 @@ export interface MarketFile {
 type Json = Readonly<Record<string, unknown>>
 
 const KINDS: readonly MarketKind[] = ['perpetual', 'future', 'binary_future']
-const NOWHERE = '0x0000000000000000000000000000000000000000' as Address
+const NOWHERE = ZeroAddress as Address
 
 /** Typed access to the fields of a JSON object. Errors name the path and the field. */
 class Fields {
@@ -93,16 +94,28 @@ class Fields {
     return kind ?? this.#fail(name, `one of ${KINDS.join(', ')}`)
   }
 
-  addresses(name: string): Address[] {
+  /** Accounts that the market trusts. */
+  accounts(name: string, chainId: bigint): Address[] {
     const value = this.#take(name)
     if (!Array.isArray(value) || value.length === 0) return this.#fail(name, 'a list of addresses')
-    return value.map((each) => {
+    const accounts = value.map((each) => {
       try {
         return getAddress(each).toLowerCase() as Address
       } catch {
         return this.#fail(name, `a list of addresses (not ${JSON.stringify(each)})`)
       }
     })
+    const where = `${this.#path}: ${name} must be`
+    for (const [index, account] of accounts.entries()) {
+      const isRepeated = accounts.indexOf(account) < index
+      if (account === ZeroAddress || isRepeated)
+        throw new Error(
+          `${where} different addresses other than zero; received ${account}${isRepeated ? ' twice' : ''}`,
+        )
+      if (isKeyPublic(account, chainId))
+        throw new Error(`${where} accounts of yours; received ${account}, whose key is public`)
+    }
+    return accounts
   }
 
   object(name: string): Fields {
@@ -135,8 +148,8 @@ export function readMarketFile(path: string, chainId: bigint): MarketFile {
       moveSlope: reports.amount('move_per_second') as Rate,
       moveWindow: reports.count('move_window_ms'),
     },
-    oracle: { signers: oracle.addresses('signers').sort(), threshold: oracle.count('threshold') },
-    operators: fields.addresses('operators'),
+    oracle: { signers: oracle.accounts('signers', chainId).sort(), threshold: oracle.count('threshold') },
+    operators: fields.accounts('operators', chainId),
     backstopCap: fields.amount('backstop_cap', '0') as Quote,
   }
   for (const part of [reports, oracle, fields]) part.end()

@@ -1,6 +1,6 @@
 /** Checks that run before `ignition deploy` sends its first transaction. */
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
-import { readParameters, requireDelays } from '../ignition/handover.ts'
+import { readParameters, requireDelays, requireOwnHolders } from '../ignition/handover.ts'
 import { connect } from './connection.ts'
 
 /** Throws if the parameters are incomplete, or if Ignition would wait for a confirmation that cannot be given. */
@@ -10,7 +10,9 @@ export async function requireDeployable(
 ): Promise<void> {
   const { chainId } = await connect(hre)
   const path = parameters ?? ''
-  requireDelays(readParameters(path), path, chainId)
+  const read = readParameters(path)
+  requireDelays(read, path, chainId)
+  requireOwnHolders(read, path, chainId)
   if (process.env.HARDHAT_IGNITION_CONFIRM_DEPLOYMENT !== undefined || process.stdin.isTTY) return
   throw new Error(
     'the deployment cannot be confirmed, because standard input is not a terminal: ' +

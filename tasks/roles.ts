@@ -2,7 +2,7 @@
 import type { Signer } from 'ethers'
 import type { HardhatRuntimeEnvironment } from 'hardhat/types/hre'
 import { contractOf, readDeployment } from '../ignition/deployment.ts'
-import { readParameters } from '../ignition/handover.ts'
+import { readParameters, requireOwnHolders } from '../ignition/handover.ts'
 import { ROLES, type Role } from '../stack/access.ts'
 import type { ExchangeAccess } from '../typechain-types/ExchangeAccess.ts'
 import { ExchangeAccess__factory } from '../typechain-types/factories/ExchangeAccess__factory.ts'
@@ -26,8 +26,10 @@ export async function handOver(
   { deploymentId, parameters }: HandOverArguments,
   hre: HardhatRuntimeEnvironment,
 ): Promise<void> {
-  const { signer } = await connect(hre)
-  const { holders, exchange } = readParameters(parameters)
+  const { signer, chainId } = await connect(hre)
+  const read = readParameters(parameters)
+  requireOwnHolders(read, parameters, chainId)
+  const { holders, exchange } = read
   const access = accessOf(deploymentId, signer)
   let waiting = 0
   for (const [role, id] of (Object.entries(ROLES) as [Role, bigint][]).reverse()) {

@@ -16,18 +16,14 @@ export interface BatchFilter extends TimeRange {
 }
 
 /** The first batch of the market at the time or later; a number above every batch if there is none. Times ascend with the batches. */
-const firstBatchAt = (marketId: number, at: number): RawBuilder<number> => sql`coalesce((
+export const firstBatchAt = (marketId: number, at: number): RawBuilder<number> => sql`coalesce((
   select batch_id from read.batches where market_id = ${marketId} and as_of >= ${at} order by as_of, batch_id limit 1
 ), ${Number.MAX_SAFE_INTEGER}::bigint)`
 
-/** Whether the column, a batch of the market, is in the range of times. */
-export const isBatchIn = (
-  column: RawBuilder<unknown>,
-  marketId: number,
-  { from, to }: TimeRange,
-): RawBuilder<boolean> => sql`true
-  ${from === null ? sql`` : sql`and ${column} >= ${firstBatchAt(marketId, from)}`}
-  ${to === null ? sql`` : sql`and ${column} < ${firstBatchAt(marketId, to)}`}
+/** Whether `batch_id`, a batch of the market, is in the range of times. */
+const isBatchIn = (marketId: number, { from, to }: TimeRange): RawBuilder<boolean> => sql`true
+  ${from === null ? sql`` : sql`and batch_id >= ${firstBatchAt(marketId, from)}`}
+  ${to === null ? sql`` : sql`and batch_id < ${firstBatchAt(marketId, to)}`}
 `
 
 /** Newest first; one row more than `limit` if there is a next page. */
@@ -40,7 +36,7 @@ export function batchesOfMarket(
     .selectFrom('read.batches')
     .selectAll()
     .where('market_id', '=', marketId)
-    .where(isBatchIn(sql.ref('batch_id'), marketId, times))
+    .where(isBatchIn(marketId, times))
   return (before === null ? query : query.where('batch_id', '<', before))
     .orderBy('batch_id', 'desc')
     .limit(limit + 1)

@@ -1,14 +1,20 @@
 /** Fills in the read model: of an account, of an order, of a market. */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Side } from '../../domain/orders/order.ts'
-import { BATCH_TABLES, isBatchIn } from '../auctions/query.ts'
+import { BATCH_TABLES, firstBatchAt } from '../auctions/query.ts'
 import { anyNumber, isWithin, type Page } from '../wire/list-query.ts'
 import type { TimeRange } from '../wire/times.ts'
 import type { FillRow } from './view.ts'
 
 /** Tables that the queries of fills read. */
 export const FILL_TABLES = ['read.fills'] as const
+
+/**
+ * Fills of no batch that this database has cleared, such as those that settled after the backup from which it was
+ * restored. Their time is that of their block. Two partial indexes have this condition.
+ */
+export const ONLY_ON_CHAIN = sql`fill_id like '%-c%'`
 
 /** The range is of the time of the auction. */
 export interface FillFilter extends Page, Partial<TimeRange> {
@@ -68,6 +74,31 @@ export interface PublicPlace {
   readonly place: number
 }
 
+/** The batch of the market's first fill of the chain in the range of times. */
+const firstOfChain = (marketId: number, from: number): RawBuilder<number> => sql`(
+  select batch_id from read.fills where ${ONLY_ON_CHAIN} and market_id = ${marketId} and matched_at >= ${from}
+  order by matched_at, batch_id limit 1
+)`
+
+/** The batch of the market's last fill of the chain before the time. */
+const lastOfChain = (marketId: number, to: number): RawBuilder<number> => sql`(
+  select batch_id from read.fills where ${ONLY_ON_CHAIN} and market_id = ${marketId} and matched_at < ${to}
+  order by matched_at desc, batch_id desc limit 1
+)`
+
+/**
+ * Bounds of `batch_id`, which the index of the pages has, for a range of times. Parts settle in the order of their
+ * batches, so that the times of the chain's fills ascend with the batches too.
+ */
+const hasBatchNear = (marketId: number, { from, to }: TimeRange): RawBuilder<boolean> => sql`true
+  ${from === null ? sql`` : sql`and batch_id >= least(${firstBatchAt(marketId, from)}, ${firstOfChain(marketId, from)})`}
+  ${to === null ? sql`` : sql`and batch_id <= greatest(${firstBatchAt(marketId, to)} - 1, ${lastOfChain(marketId, to)})`}
+`
+
+/** A case, so that the planner does not expect too few rows to read them in the order of the page. */
+const isMatchedWithin = (times: TimeRange): RawBuilder<boolean> =>
+  sql`case when ${isWithin(sql.ref('matched_at'), times)} then true else false end`
+
 /** Newest batch first; one row more than `limit` if there is a next page. */
 export async function fillsOfMarket(
   db: Db | Tx,
@@ -76,7 +107,8 @@ export async function fillsOfMarket(
 ): Promise<FillRow[]> {
   let query = selectFills(db)
     .where('market_id', '=', marketId)
-    .where(isBatchIn(sql.ref('batch_id'), marketId, times))
+    .where(isMatchedWithin(times))
+    .where(hasBatchNear(marketId, times))
   if (side !== undefined) query = query.where('side', '=', side)
   if (after !== null) {
     const { batch, part, place } = after

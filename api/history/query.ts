@@ -11,18 +11,13 @@ import type {
 } from '../../db/read-schema.ts'
 import type { StoredEnd } from '../../domain/journal/ending-rows.ts'
 import { INTERVALS } from '../../domain/market-data/interval.ts'
+import { ONLY_ON_CHAIN } from '../fills/query.ts'
 import { DAY } from '../wire/days.ts'
 
 /** Tables that the queries of the history read. */
 export const HISTORY_TABLES = [
   ...(['read.batches', 'read.candles', 'read.fills', 'read.funding_rates', 'read.price_candles'] as const),
 ] as const satisfies readonly ReadTableName[]
-
-/**
- * Fills of no batch that this database has cleared, such as those that settled after the backup from which it was restored. Their time is that of their
- * block. Two partial indexes have this condition.
- */
-const ONLY_ON_CHAIN = sql`fill_id like '%-c%'`
 
 /** The projections of these tables. */
 const PROJECTIONS = ['batches', 'orders', 'funding_rates', 'price_candles']

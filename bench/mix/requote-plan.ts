@@ -26,6 +26,8 @@ export interface Message {
 
 export interface QuoteBatch extends Message {
   readonly size: number
+  /** Places some quotes of the batch, by their positions in it. */
+  readonly place: (positions: readonly number[]) => Message
 }
 
 export interface Round {
@@ -45,7 +47,7 @@ export interface RequotePlan {
 
 export const INTERVAL_MS = 200
 export const BATCH = 50
-/** From the first oracle price: no order of the mix reaches the quotes. */
+/** From the first oracle price: only market orders reach the quotes, when nothing nearer rests. */
 const DISTANCE = 0.01
 
 /** Each round moves every quote by a tick, back and forth. */
@@ -85,16 +87,32 @@ const labelled = (order: Signed, { spec }: BenchMarket, quote: number): string =
 const replacement = (order: Signed, { spec }: BenchMarket, quote: number): string =>
   `{"cancel":{"client_order_id":"${labelOf(quote)}"},"order":${bodyOf(order, spec)},"if_filled":"reduce"}`
 
-function batchesOf(
-  op: 'place_batch' | 'replace_batch',
-  round: number,
-  items: readonly string[],
-): QuoteBatch[] {
+type BatchOp = 'place_batch' | 'replace_batch'
+
+function messageOf(op: BatchOp, id: string, items: readonly string[]): Message {
+  const body = `{"client_request_id":"${id}","mode":"best_effort","orders":[${items.join()}]}`
+  return { id, text: `{"op":"${op}","id":"${id}","body":${body}}` }
+}
+
+function batchesOf(op: BatchOp, round: number, task: RequoteTask): QuoteBatch[] {
+  const { market } = task
+  const orders = signRound(task, round)
+  const placements = orders.map((order, quote) => labelled(order, market, quote))
+  const items =
+    op === 'place_batch' ? placements : orders.map((order, quote) => replacement(order, market, quote))
   return Array.from({ length: Math.ceil(items.length / BATCH) }, (_, at) => {
-    const chunk = items.slice(at * BATCH, (at + 1) * BATCH)
-    const id = `${op}-${round}-${at}`
-    const body = `{"client_request_id":"${id}","mode":"best_effort","orders":[${chunk.join()}]}`
-    return { id, size: chunk.length, text: `{"op":"${op}","id":"${id}","body":${body}}` }
+    const first = at * BATCH
+    const chunk = items.slice(first, first + BATCH)
+    return {
+      ...messageOf(op, `${op}-${round}-${at}`, chunk),
+      size: chunk.length,
+      place: (positions) =>
+        messageOf(
+          'place_batch',
+          `again-${round}-${at}`,
+          positions.map((position) => placements[first + position] as string),
+        ),
+    }
   })
 }
 
@@ -107,26 +125,15 @@ const cancelOf = ({ market }: RequoteTask, round: number): Message => {
 }
 
 export function planRequotes(task: RequoteTask): RequotePlan {
-  const { market, seconds, by } = task
+  const { seconds, by } = task
   const rounds = Math.floor((seconds * 1_000) / INTERVAL_MS)
-  const placed = (round: number): QuoteBatch[] =>
-    batchesOf(
-      'place_batch',
-      round,
-      signRound(task, round).map((order, quote) => labelled(order, market, quote)),
-    )
-  const replaced = (round: number): QuoteBatch[] =>
-    batchesOf(
-      'replace_batch',
-      round,
-      signRound(task, round).map((order, quote) => replacement(order, market, quote)),
-    )
+  const op = by === 'place' ? 'place_batch' : 'replace_batch'
   return {
-    first: placed(0),
+    first: batchesOf('place_batch', 0, task),
     rounds: Array.from({ length: rounds }, (_, at) => ({
       at: at * INTERVAL_MS,
       cancel: by === 'place' ? cancelOf(task, at + 1) : null,
-      batches: by === 'place' ? placed(at + 1) : replaced(at + 1),
+      batches: batchesOf(op, at + 1, task),
     })),
   }
 }

@@ -56,20 +56,28 @@ function connect({ port, apiKey }: RequoteTask): Promise<Call> {
 
 const codeOf = ({ details }: Answer['data']): string => details?.code ?? 'UNKNOWN'
 
-function refusalsOf(size: number, { type, data }: Answer): string[] {
+/** By position in the batch; null for a quote that was renewed. */
+function refusalsOf(size: number, { type, data }: Answer): (string | null)[] {
   if (type === 'error') return Array(size).fill(codeOf(data))
-  return (data.results ?? []).flatMap(({ error }) => error?.details.code ?? [])
+  return (data.results ?? []).map(({ error }) => error?.details.code ?? null)
 }
 
-/** After a refused cancel its quote is placed anyway: the label is then refused, and that counts. */
+/**
+ * After a refused cancel its quote is placed anyway: the label is then refused, and that counts. A quote that a market
+ * order has taken counts as refused once, and is placed again.
+ */
 async function run(call: Call, { at, cancel, batches }: Round, start: number): Promise<BatchSample[]> {
   await sleep(start + at - performance.now())
   if (cancel !== null) await call(cancel)
   return Promise.all(
     batches.map(async (batch: QuoteBatch): Promise<BatchSample> => {
       const answer = await call(batch)
-      const refused = refusalsOf(batch.size, answer)
-      return { at, ms: performance.now() - start - at, renewed: batch.size - refused.length, refused }
+      const ms = performance.now() - start - at
+      const codes = refusalsOf(batch.size, answer)
+      const taken = codes.flatMap((code, position) => (code === 'ORDER_NOT_FOUND' ? [position] : []))
+      if (taken.length > 0) await call(batch.place(taken))
+      const refused = codes.filter((code) => code !== null)
+      return { at, ms, renewed: batch.size - refused.length, refused }
     }),
   )
 }

@@ -56,16 +56,21 @@ describe('parity: the end of a market', function () {
         expect(await onChain(exchange)).to.deep.equal(listedEnding(spec))
         const closesAt = await settleMode(exchange)
         let ending: Ending = { ...listedEnding(spec), settlingAt: closesAt as Millis }
+        let replacements = 0
         for (let step = 0; step < STEPS; step++) {
           expect(await onChain(exchange)).to.deep.equal(ending)
-          // Half of the steps are seconds apart, others hours, and some reach the last second of a period.
+          // Most steps are seconds apart, others hours, and some reach the last second of a period.
           const until = Math.floor((reportableUntil(ending) as number) / 1000)
           const next = await nextSecond(exchange)
-          const at = [next, next + random(90), next + random(DAY / 8), until + random(2)][random(4)] as number
+          const soon = [next, next + random(90), closesAt / 1000 - 1 + random(90)]
+          const far = [next + random(DAY / 8), until + random(2)]
+          const at = (random(10) > 0 ? soon[random(3)] : far[random(2)]) as number
           const blockTime = Math.max(at, next) * 1000
           const around = [closesAt, ending.report?.observedAt ?? closesAt, blockTime + 2000]
-          const observedAt = ((around[random(3)] as number) - 1 + random(3)) as Millis
-          const price = e18('500') as Price
+          const drawn = (around[random(3)] as number) - 1 + random(3)
+          const observedAt = (random(3) === 0 ? (ending.report?.observedAt ?? drawn) : drawn) as Millis
+          // Reports of one moment with the same price, and with another one.
+          const price = e18(['500', '500.1'][random(2)] as string) as Price
           const { report } = await actionOf(exchange, { price, observedAt, feedId: finalFeedOf(exchange) })
           await time.setNextBlockTimestamp(blockTime / 1000)
           const error = await errorOf(trader.submitFinalReport(report))
@@ -75,6 +80,8 @@ describe('parity: the end of a market', function () {
           expect(error === null ? null : REFUSALS[error], `step ${step}: ${error}`).to.equal(
             verdict.ok ? null : verdict.refusal,
           )
+          const isSameMoment = verdict.ok && ending.report?.observedAt === observedAt
+          if (isSameMoment) replacements += 1
           if (verdict.ok) ending = verdict.value
           const preview = await lens.previewEnding(trader, { blockTag: 'latest' })
           expect([preview.finalizable, preview.freezable]).to.deep.equal([
@@ -82,6 +89,8 @@ describe('parity: the end of a market', function () {
             isUnreported(ending, blockTime as Millis),
           ])
         }
+        // Only a perpetual's report can be replaced by another price of its moment.
+        expect(replacements > 0).to.equal(spec.kind === 'perpetual')
       })
     }
   }

@@ -2,6 +2,7 @@
  * Decodes the custom error with which a call reverted from its return data, without a build of the contracts.
  */
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
+import { AggregatorOracle__factory } from '../../typechain-types/factories/AggregatorOracle__factory.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { MarginBank__factory } from '../../typechain-types/factories/MarginBank__factory.ts'
 import { SignedPriceOracle__factory } from '../../typechain-types/factories/SignedPriceOracle__factory.ts'
@@ -11,6 +12,7 @@ const INTERFACES = [
   MarginBank__factory,
   AccountManager__factory,
   SignedPriceOracle__factory,
+  AggregatorOracle__factory,
 ].map((factory) => factory.createInterface())
 
 /** Null if there is no custom error, or one that no contract of this repository declares. */

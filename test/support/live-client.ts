@@ -1,6 +1,7 @@
 /** A client of the live feed on a real socket. Each message that it receives must conform to the description of the feed. */
 import { WebSocket } from 'ws'
 import { type AsyncApi, messageValidator } from './async-api.ts'
+import { PATIENCE } from './patience.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into messages by name
 export type LiveMessage = any
@@ -16,7 +17,7 @@ export interface LiveOptions {
   readonly autoPong?: boolean
 }
 
-const WAIT_MS = 10_000
+const WAIT_MS = 10_000 * PATIENCE
 
 type Validate = ReturnType<typeof messageValidator>
 

@@ -299,6 +299,25 @@ describe('named API keys', function () {
       await other.close()
     })
 
+    it('when one of two connections of a key ends, its switch does not fire while the other has one', async () => {
+      const alice = await newUser()
+      await exchange.project()
+      const bot = await stored(alice, 'bot')
+      const [first, second] = [await connect(bot), await connect(bot)]
+      await first.call('cancel_on_disconnect', { grace_seconds: 5 })
+      await second.call('cancel_on_disconnect', { grace_seconds: 900 })
+      const { body: placed } = await exchange.place(alice)
+      const statusAt = async (at: number): Promise<string> => {
+        await exchange.engine.fireSwitches(at as never)
+        const query = exchange.db.selectFrom('orders').select('status')
+        return (await query.where('order_id', '=', placed.order.order_id).executeTakeFirstOrThrow()).status
+      }
+      await first.close()
+      expect(await statusAt(Date.now() + 60_000)).to.equal('OPEN')
+      await second.close()
+      expect(await statusAt(Date.now() + 2_000_000)).to.equal('CANCELLED')
+    })
+
     it("when the key that armed the account's switch is revoked, the switch stays armed", async () => {
       const alice = await newUser()
       const bot = await stored(alice, 'bot')

@@ -2,6 +2,7 @@
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { fillsOfMarket } from '../../../api/fills/query.ts'
 import { fillsOfDay, type HistoryFill } from '../../../api/history/query.ts'
 import type { PartSettled } from '../../../domain/journal/batch-rows.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
@@ -14,7 +15,7 @@ const [FIRST, LOST, LATE, OPEN] = [TODAY - 6 * DAY, TODAY - 5 * DAY, TODAY - 4 *
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const iso = (at: number): string => new Date(at).toISOString()
 
-describe('fills of history files that only the chain has', function () {
+describe('fills that only the chain has', function () {
   this.timeout(120_000)
   let exchange: ExchangeFixture
   let [buyer, seller]: readonly User[] = []
@@ -99,6 +100,22 @@ describe('fills of history files that only the chain has', function () {
     expect(await fillsOf(LATE)).to.deep.equal([
       ...[`1-4-1-0,4,${iso(LATE + DAY - 1_000)}`, `1-4-1-1,4,${iso(LATE + DAY - 1_000)}`],
     ])
+  })
+
+  it('when the fills of a market are read by time, those of the chain are in the range of their blocks', async () => {
+    const between = async (from: number | null, to: number | null): Promise<string[]> => {
+      const filter = { limit: 100, after: null, from, to }
+      const rows = await fillsOfMarket(exchange.db, 1, filter)
+      return rows.map(({ fill_id, batch_id }) => `${batch_id}${fill_id.includes('-c') ? 'c' : ''}`)
+    }
+    const sides = (batch: number, suffix = ''): string[] => Array(2).fill(`${batch}${suffix}`)
+    expect(await between(LOST, LOST + DAY)).to.deep.equal([...sides(3, 'c'), ...sides(2, 'c')])
+    expect(await between(LOST + 1, null)).to.include.members(sides(3, 'c'))
+    expect(await between(null, LOST)).to.deep.equal(sides(1))
+    expect(await between(null, LOST + 1)).to.deep.equal([...sides(2, 'c'), ...sides(1)])
+    expect(await between(LATE, LATE + DAY)).to.deep.equal(sides(4))
+    expect(await between(OPEN, OPEN + 1)).to.deep.equal(sides(4, 'c'))
+    expect(await between(OPEN + 60_001, null)).to.deep.equal(sides(6, 'c'))
   })
 
   it('when pages of one fill are read, they are the fills of the day in their order, each once', async () => {

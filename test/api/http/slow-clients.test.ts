@@ -5,6 +5,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { readConfig } from '../../../api/config.ts'
 import { ConfigError } from '../../../service/environment.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { lockShard } from '../../support/rows/journal.ts'
 import {
   apiEnv,
@@ -18,7 +19,7 @@ import { until } from '../support/wait.ts'
 
 const REQUEST_TIMEOUT_MS = 400
 /** The timeout, the interval at which the server checks it, and the load of the machine. */
-const LATEST_MS = 4_000
+const LATEST_MS = 4_000 * PATIENCE
 
 /** Clients that stall, on a real server. */
 describe('slow clients', function () {
@@ -202,6 +203,11 @@ describe('slow clients', function () {
     while ((await connections()) > 0 && Date.now() < deadline) await sleep(100)
     expect(await connections()).to.equal(0)
     socket.destroy()
+  })
+
+  it('when a request is answered, the header states that the idle connection stays open for 72 s', async () => {
+    const { headers } = await fetch(`http://127.0.0.1:${port}/v0/time`)
+    expect(headers.get('keep-alive')).to.equal('timeout=72')
   })
 
   it('when CONNECTION_IDLE_MS is not above the longest wait of a request, it is rejected by name', () => {

@@ -9,7 +9,7 @@ import {
   toBeHex,
 } from 'ethers'
 import type { Address } from '../../../domain/units.ts'
-import { type CheckInput, checkDeployment } from '../../../ignition/check.ts'
+import { type CheckInput, checkDeployment, differenceOf } from '../../../ignition/check.ts'
 import type { Deployment } from '../../../ignition/deployment.ts'
 import type { Finding } from '../../../ignition/finding.ts'
 import { type MarketFile, readMarketFile } from '../../../ignition/market-file.ts'
@@ -121,15 +121,13 @@ export async function deployTampered(
   }
 }
 
-/** What the check finds wrong. */
-export async function wrongIn(
-  { ethers }: Connection,
+function inputOf(
+  { deployment, hashes, treasury }: Exchange,
   compiled: CheckInput['compiled'],
-  { deployment, hashes, file, treasury }: Exchange,
-  provider: Provider = ethers.provider,
-): Promise<readonly Finding[]> {
+  provider: Provider,
+): Omit<CheckInput, 'handedOver' | 'markets'> {
   const holders = { admin: treasury, listing: treasury, parameters: treasury, guardian: treasury, treasury }
-  const findings = await checkDeployment({
+  return {
     provider,
     deployment,
     parameters: {
@@ -137,13 +135,29 @@ export async function wrongIn(
       holders,
       backstopKeys: [],
     },
-    markets: [file],
     creationHashes: hashes,
     compiled,
-    handedOver: false,
-  })
+  }
+}
+
+/** Everything that the check finds wrong. */
+export async function wrongIn(
+  { ethers }: Connection,
+  compiled: CheckInput['compiled'],
+  exchange: Exchange,
+  provider: Provider = ethers.provider,
+): Promise<readonly Finding[]> {
+  const input = inputOf(exchange, compiled, provider)
+  const findings = await checkDeployment({ ...input, markets: [exchange.file], handedOver: false })
   return findings.filter(({ ok }) => !ok)
 }
+
+/** The reason why `complete-market --send` would send nothing; null if there is none. */
+export const differenceIn = (
+  { ethers }: Connection,
+  compiled: CheckInput['compiled'],
+  exchange: Exchange,
+): Promise<string | null> => differenceOf(inputOf(exchange, compiled, ethers.provider), exchange.file)
 
 /** A storage slot and its value. */
 export type Write = readonly [slot: bigint, value: bigint]

@@ -22,6 +22,7 @@ import { feedIdOf, finalFeedIdOf, parametersOf } from '../../../stack/deploy.ts'
 import type { Stack } from '../../../stack/stack.ts'
 import type { QueueEnd } from '../../support/enqueue.ts'
 import { legalDeleveraging, type Positions, type Shares } from '../../support/legal-deleveraging.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { Fault, QueuedKind } from './faults.ts'
 import { enqueueAsOwner } from './test-owner.ts'
@@ -154,7 +155,7 @@ export class SingleActions {
 
   /** Queues the end of a closed market, as of the chain's time. Returns null, or the code of the law that forbids it. */
   async finalize(marketId: number, report: OracleReport): Promise<string | null> {
-    for (const deadline = Date.now() + QUEUE_LIMIT_MS; ; await sleep(200)) {
+    for (const deadline = Date.now() + QUEUE_LIMIT_MS * PATIENCE; ; await sleep(200)) {
       const { timestamp = 0 } = (await this.#stack.provider.getBlock('latest')) ?? {}
       const build = ({ asOf }: QueueEnd): SingleAction => ({ kind: 'finalize_market', asOf, report })
       const verdict = await enqueueAsOwner(this.#stack, {

@@ -11,6 +11,7 @@ import { finalFeedIdOf } from '../../../stack/deploy.ts'
 import { Backstop__factory } from '../../../typechain-types/factories/Backstop__factory.ts'
 import { type BuildAction, enqueueOn, type QueueEnd } from '../../support/enqueue.ts'
 import { legalDeleveraging, type Shares } from '../../support/legal-deleveraging.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { untouchedPositions } from '../../support/untouched-positions.ts'
 import type { ChainFixture } from './chain-fixture.ts'
 import { addressOf, type Trader } from './market-fixture.ts'
@@ -18,7 +19,7 @@ import { addressOf, type Trader } from './market-fixture.ts'
 /** A third of the highest first rate of a market at a price of 100. */
 export const RATE = (10n ** 14n) as HourlyFunding
 
-const QUEUE_LIMIT_MS = 10_000
+const QUEUE_LIMIT_MS = 10_000 * PATIENCE
 
 /** Within this time the market accepts a price that moved by a tenth. */
 const REPORT_SPACING_MS = 100

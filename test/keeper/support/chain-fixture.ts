@@ -31,6 +31,7 @@ import { IsolatedTrader__factory } from '../../../typechain-types/factories/Isol
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { type Auction, createAuction, createMarketMemory } from './engine-turns.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
 import { restoreChain, type SavedChain, saveChain } from './saved-chain.ts'
@@ -136,7 +137,7 @@ export async function foreignTransaction(
   await (await wallet.sendTransaction({ to: wallet.address, value: 1n, nonce })).wait()
 }
 
-const FOLLOW_LIMIT_MS = 5_000
+const FOLLOW_LIMIT_MS = 5_000 * PATIENCE
 
 export const POLICY = { resendAfterMs: 200, stuckAfterMs: 1500, feeCap: 10n ** 12n, priorityFee: 1_000_000n }
 

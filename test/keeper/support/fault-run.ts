@@ -7,6 +7,7 @@ import type { Side } from '../../../domain/orders/order.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import { loadInputs } from '../../support/rows/batches.ts'
 import { ActionFixture, RATE } from './action-fixture.ts'
 import type { Fault } from './any-fault.ts'
@@ -20,7 +21,7 @@ const PRICE = 1000
 const LOW_PRICE = 970
 /** A long from 1,000 with leverage 20 is below the liquidation threshold, and above two thirds of MMR. */
 const THRESHOLD_PRICE = 974
-const SETTLE_LIMIT_MS = 25_000
+const SETTLE_LIMIT_MS = 25_000 * PATIENCE
 
 interface Fences {
   readonly auction: Fence

@@ -18,6 +18,7 @@ import type {
   Ticks,
 } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
+import { PATIENCE } from '../../support/patience.ts'
 import type { PartKey } from '../../support/rows/actions.ts'
 import { partOf } from '../../support/rows/actions.ts'
 import { toOpenOrder } from '../../support/rows/orders.ts'
@@ -143,7 +144,7 @@ async function submit({ engine, spec }: MarketFixture, action: Action): Promise<
   await ask<'submitted'>(engine, { kind: 'submitted', marketId, relayer, nonce }, BUDGET_MS)
 }
 
-const BUDGET_MS = 10_000
+const BUDGET_MS = 10_000 * PATIENCE
 const LANE = { lane: 'without a chain', relayer: `0x${'e'.repeat(40)}` as Address, chainId: 1 }
 const hashOf = (queueNo: number): string => `0x${queueNo.toString(16).padStart(64, '0')}`
 
