@@ -2,8 +2,10 @@
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, describe, it } from 'mocha'
-import { type ExchangeFixture, startExchange } from '../support/exchange-fixture.ts'
+import { budgetOf } from '../support/cost-budget.ts'
+import { createUser, type ExchangeFixture, signedBody, startExchange } from '../support/exchange-fixture.ts'
 import { MarketHistory } from '../support/market-history.ts'
+import { ProcessorTime } from '../support/processor-time.ts'
 
 const DAY = 86_400_000
 const FIRST = Math.floor(Date.now() / DAY) * DAY - 3 * DAY
@@ -28,13 +30,26 @@ describe('the cost of a history file', function () {
       select (jsonb_populate_record(null::read.fills, to_jsonb(f) || jsonb_build_object(
         'fill_id', '1-1-1-' || n, 'place', n, 'tx_hash', '0x' || md5(random()::text) || md5(random()::text)
       ))).*
-      from (select * from read.fills where batch_id = 1 limit 1) f, generate_series(1000, 1000 + ${FILLS}::int) n
+      from (select * from read.fills where batch_id = 1 limit 1) f, generate_series(100, ${FILLS}::int) n
     `.execute(exchange.db)
   })
   after(() => exchange.stop())
 
   const request = (method: 'GET' | 'HEAD', headers = {}) =>
     exchange.api.app.inject({ method, url: PATH, headers })
+
+  it('when a built file is sent, it takes no more than its reads of the limit allow', async () => {
+    let answer = await request('GET')
+    while (answer.statusCode === 503) answer = await request('GET')
+    const { hash, body } = signedBody(await createUser(exchange.db, 'alice'))
+    const signature = Buffer.from(String(body.signature).slice(2, 130), 'hex')
+    const time = new ProcessorTime({ digest: Buffer.from(hash.slice(2), 'hex'), signature })
+    await time.start()
+    const cost = await time.of(() => request('GET'))
+    const reads = 1 + Math.floor(answer.rawPayload.length / BYTES_PER_READ)
+    expect(answer.statusCode).to.equal(200)
+    expect(cost, `${reads} reads`).to.be.below(reads * budgetOf('reads'))
+  })
 
   it('when a file is sent, it costs a read for each 256 KiB, and none for a HEAD request', async () => {
     let built = await request('HEAD')
