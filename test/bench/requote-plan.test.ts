@@ -33,7 +33,7 @@ describe("planned quotes of a measurement's market maker", () => {
 
   it('when quotes are placed, each round cancels all of them and places the same signed orders as a replacement', () => {
     const [placing, replacing] = [plan('place'), plan('replace')]
-    expect(placing.first).to.deep.equal(replacing.first)
+    expect(placing.first.map(({ text }) => text)).to.deep.equal(replacing.first.map(({ text }) => text))
     for (const [at, { cancel, batches }] of placing.rounds.entries()) {
       expect(JSON.parse(cancel?.text ?? '')).to.deep.include({ op: 'cancel_all', body: { market_id: 1 } })
       const placed = batches.flatMap(({ text }) => JSON.parse(text).body.orders)
@@ -44,6 +44,19 @@ describe("planned quotes of a measurement's market maker", () => {
       expect(placed.map(({ client_order_id }) => client_order_id)).to.deep.equal(
         replaced?.map(({ cancel: target }) => target.client_order_id),
       )
+    }
+  })
+
+  it('when some quotes of a batch of replacements are placed again, they are their signed orders with their labels', () => {
+    const { rounds } = plan('replace')
+    const [, batch] = rounds[2]?.batches ?? []
+    const { orders } = JSON.parse(batch?.text ?? '').body
+    const { op, body } = JSON.parse(batch?.place([0, 49]).text ?? '')
+    expect(op).to.equal('place_batch')
+    expect(body.orders).to.have.length(2)
+    for (const [at, position] of [0, 49].entries()) {
+      expect(body.orders[at].signature).to.equal(orders[position].order.signature)
+      expect(body.orders[at].client_order_id).to.equal(`quote-${50 + position}`)
     }
   })
 

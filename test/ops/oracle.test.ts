@@ -139,6 +139,7 @@ describe('clearbatch ops oracle', function () {
     expect((await ops('show')).stdout)
       .to.match(new RegExp(`now +1 of 1: ${FROM}\\n +then +1 of 1: ${TO}`))
       .and.to.include('notice 1 d')
+    await pass(1)
     expect(await publish()).to.not.equal(before)
 
     await pass(DAY_S + 10)
