@@ -67,7 +67,8 @@ describe('the rotation of log files', function () {
     ])
     // A file exceeds its bound by at most one write.
     for (const name of names) expect(statSync(join(dir, name)).size).to.be.below(bytes + 64 * 1024 + 1_000)
-    expect(readFileSync(path, 'utf8')).to.include('lines stopped')
+    // The last lines can themselves be the reason for a rotation, which leaves the current file empty.
+    expect(texts().join('')).to.match(/lines stopped[^\n]*\n$/)
   })
 
   it('when no size is set, the file is never rotated', async () => {
