@@ -1,5 +1,6 @@
 /** Wires the API: the only place where ports get their adapters. */
 
+import type pg from 'pg'
 import type { Logger } from 'pino'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
@@ -30,7 +31,7 @@ import { type ConnectionSwitchStore, createEngineSwitches } from './cancel-switc
 import { createCommandPipeline } from './commands/pipeline.ts'
 import { createShardEpochs } from './commands/shard-epochs.ts'
 import { createTableProgress } from './commands/table-progress.ts'
-import type { Config } from './config.ts'
+import { type Config, DRAIN_WAIT_MS } from './config.ts'
 import { createEngineCalls, type EngineCalls } from './engine-reply.ts'
 import { createFaucet } from './faucet/faucet.ts'
 import type { App } from './http/types.ts'
@@ -49,6 +50,7 @@ import { createSessionKeys } from './session-keys/session-keys.ts'
 import { createSignaturePool } from './signatures/pool.ts'
 import { createAdmissionInputs } from './sizing/admission-inputs.ts'
 import { createSizing } from './sizing/sizing.ts'
+import { createStoredOutcomes } from './stored-outcome.ts'
 
 export interface Api {
   readonly app: App
@@ -59,8 +61,18 @@ export interface Api {
 
 const READ_SETTINGS = { statement_timeout: '10000' }
 
-const createReadPool = ({ databaseUrl: url, databaseConnections: connections }: Config) =>
-  createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS })
+/** Refuses a database with another schema. */
+async function openDatabase({
+  databaseUrl: url,
+  databaseConnections: connections,
+  chainId,
+  contracts,
+}: Config) {
+  const pool = createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS })
+  const db = createDb(pool)
+  await checkSchema(db)
+  return { pool, db }
+}
 
 interface AuthInput {
   readonly config: Config
@@ -102,9 +114,10 @@ function composeTransactions({
   markets,
   killPoint,
 }: TransactionParts) {
-  const awaitEnd = createAttemptEnds(db, clock, notifications)
+  const outcomes = createStoredOutcomes(notifications, clock)
+  const awaitEnd = createAttemptEnds(db, clock, outcomes)
   const adjustments = createAdjustments({ db, markets, killPoint, awaitEnd, engine }, config)
-  const faucet = config.faucet ? createFaucet({ db, clock, notifications }, config) : null
+  const faucet = config.faucet ? createFaucet({ db, clock, outcomes }, config) : null
   const { chainId, contracts } = config
   const forwarder = contracts.forwarder as Address
   const acceptRelay = createEngineRelays(db, engine)
@@ -112,8 +125,8 @@ function composeTransactions({
   const sessionKeys = createSessionKeys({
     ...{ relays, clock, chainId, forwarder, accountManager: contracts.accountManager as Address },
   })
-  const marginNonces = createMarginNonces({ db, clock, notifications, relays, waitMs: config.relayWaitMs })
-  return { adjustments, faucet, sessionKeys, marginNonces }
+  const marginNonces = createMarginNonces({ db, clock, outcomes, relays, waitMs: config.relayWaitMs })
+  return { outcomes, routes: { adjustments, faucet, sessionKeys, marginNonces } }
 }
 
 interface TransactionParts {
@@ -157,7 +170,7 @@ function composeLive({ config, metrics, switchStore, ...parts }: LiveParts) {
 }
 
 interface CheckedParts extends Pick<TransactionParts, 'markets' | 'notifications'> {
-  readonly pool: ReturnType<typeof createReadPool>
+  readonly pool: pg.Pool
   readonly isAccepting: () => boolean
 }
 
@@ -173,9 +186,7 @@ const checksOf = ({ pool, markets, notifications, isAccepting }: CheckedParts): 
 
 /** `port`: the engine, which decides and stores every change of the exchange. */
 export async function compose(config: Config, logger: Logger, port: Engine): Promise<Api> {
-  const pool = createReadPool(config)
-  const db = createDb(pool)
-  await checkSchema(db)
+  const { pool, db } = await openDatabase(config)
   const metrics = createMetrics()
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
@@ -232,7 +243,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
     connections: live.connections,
     sizing,
     cancelSwitch,
-    ...transactions,
+    ...transactions.routes,
     readiness,
   })
   await notifications.start()
@@ -245,6 +256,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
     async stop() {
       isStopping = true
       live.connections.announceStop()
+      transactions.outcomes.endWithin(DRAIN_WAIT_MS)
       await pipeline.stop()
       readAfter.stop()
       await live.stop()

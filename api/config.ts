@@ -296,8 +296,10 @@ function readHistory(env: Env, waitMs: number): HistoryConfig {
   }
 }
 
+/** Longest further wait for an outcome once a drain has begun: then the answer is that the outcome is pending. */
+export const DRAIN_WAIT_MS = 4_000
 /** Time of a drain after the longest wait of a request. */
-const DRAIN_MARGIN_MS = 3_000
+const DRAIN_MARGIN_MS = 5_000
 
 /** A drain waits for the answers to the requests in flight. */
 function readProcess(env: Env, longestWaitMs: number): ProcessConfig {
@@ -325,19 +327,23 @@ export function readConfig(env: Env): Config {
   const { text, database, count, flag, address, listener } = environment(env, PROCESS)
   const origins = text('CORS_ORIGINS', '*')
   const publicListener = listener('HOST', 'PORT', 8080)
-  const waits = {
+  const outcomeWaits = {
     faucetWaitMs: count('FAUCET_WAIT_MS', 10_000),
     relayWaitMs: count('RELAY_WAIT_MS', 10_000),
     adjustmentWaitMs: count('ADJUSTMENT_WAIT_MS', 10_000),
+  }
+  const waits = {
     commandTimeoutMs: count('COMMAND_TIMEOUT_MS', 5_000),
     readAfterWaitMs: count('READ_AFTER_WAIT_MS', 5_000),
   }
   const historyWaitMs = count('HISTORY_WAIT_MS', 5_000)
-  const longestWaitMs = Math.max(...Object.values(waits), historyWaitMs)
+  const longestInDrainMs = Math.max(...Object.values(waits), historyWaitMs, DRAIN_WAIT_MS)
+  const longestWaitMs = Math.max(longestInDrainMs, ...Object.values(outcomeWaits))
   const limits = readLimits(env)
   return {
-    ...readProcess(env, longestWaitMs),
+    ...readProcess(env, longestInDrainMs),
     public: publicListener,
+    ...outcomeWaits,
     ...waits,
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 16),

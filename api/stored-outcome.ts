@@ -9,11 +9,33 @@ export type OutcomeOf = <Value>(
   read: () => Promise<Value | null>,
 ) => Promise<Value | null>
 
+/** The waits of an api process. */
+export interface StoredOutcomes {
+  /** `channel`: notified with the id of what has an outcome. */
+  of(channel: string): OutcomeOf
+  /** For a drain: every wait, running or later, ends at most `ms` and `LOST_MS` from now. */
+  endWithin(ms: number): void
+}
+
 /** After this time without a notification it reads again, because notifications can be lost. */
 const LOST_MS = 1_000
 
-/** `channel`: notified with the id of what has an outcome. */
-export function createOutcomes(notifications: Notifications, channel: string, clock: Clock): OutcomeOf {
+export function createStoredOutcomes(notifications: Notifications, clock: Clock): StoredOutcomes {
+  let latest = Number.POSITIVE_INFINITY
+  return {
+    of: (channel) => outcomesOf(channel, notifications, clock, () => latest),
+    endWithin(ms) {
+      latest = clock.now() + ms
+    },
+  }
+}
+
+function outcomesOf(
+  channel: string,
+  notifications: Notifications,
+  clock: Clock,
+  latest: () => number,
+): OutcomeOf {
   const waiting = new Map<string, Set<() => void>>()
   const wake = (id: string): void => {
     for (const resume of waiting.get(id) ?? []) resume()
@@ -40,7 +62,7 @@ export function createOutcomes(notifications: Notifications, channel: string, cl
 
   return async (id, deadline, read) => {
     for (;;) {
-      const left = deadline - clock.now()
+      const left = Math.min(deadline, latest()) - clock.now()
       // Listens before it reads, so that no notification is missed in between.
       const { woken, cancel } = next(String(id), Math.max(0, Math.min(left, LOST_MS)))
       try {

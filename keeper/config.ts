@@ -155,8 +155,8 @@ export function readConfig(env: Env): Config {
 
 function otherSettingsOf(env: Env): Omit<Config, 'relayerKeys' | 'prices'> {
   const { optional, database, http, count, amount, address, process } = environment(env, 'keeper')
-  const common = process(8081, 13_000)
-  const sendTimeoutMs = count('SEND_TIMEOUT_MS', 11_000)
+  const common = process(8081)
+  const sendTimeoutMs = count('SEND_TIMEOUT_MS', 8_000)
   checkDrain(common.drainMs, sendTimeoutMs)
   return {
     ...common,

@@ -3,14 +3,13 @@ import { ADJUSTMENT_ENDS_CHANNEL, type AttemptRow, loadAttempt } from '../../db/
 import type { Db } from '../../db/client.ts'
 import { isInFlight } from '../../domain/positions/adjustment-attempt.ts'
 import type { Clock } from '../../service/clock.ts'
-import type { Notifications } from '../ports.ts'
-import { createOutcomes } from '../stored-outcome.ts'
+import type { StoredOutcomes } from '../stored-outcome.ts'
 
 /** The attempt once it has ended, or as it is after the wait. */
 export type AwaitEnd = (attempt: AttemptRow, waitMs: number) => Promise<AttemptRow>
 
-export function createAttemptEnds(db: Db, clock: Clock, notifications: Notifications): AwaitEnd {
-  const outcomeOf = createOutcomes(notifications, ADJUSTMENT_ENDS_CHANNEL, clock)
+export function createAttemptEnds(db: Db, clock: Clock, outcomes: StoredOutcomes): AwaitEnd {
+  const outcomeOf = outcomes.of(ADJUSTMENT_ENDS_CHANNEL)
   return async (attempt, waitMs) => {
     let current = attempt
     const ended = async (): Promise<AttemptRow | null> => {

@@ -10,8 +10,7 @@ import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ErrorCode } from '../error-catalogue.ts'
 import { ApiError } from '../errors.ts'
-import type { Notifications } from '../ports.ts'
-import { createOutcomes } from '../stored-outcome.ts'
+import type { StoredOutcomes } from '../stored-outcome.ts'
 
 export interface FaucetGrant {
   readonly tx_hash: string
@@ -26,7 +25,7 @@ export type Faucet = (caller: Caller, from: string) => Promise<FaucetGrant>
 export interface FaucetPorts {
   readonly db: Db
   readonly clock: Clock
-  readonly notifications: Notifications
+  readonly outcomes: StoredOutcomes
 }
 
 export interface FaucetOptions {
@@ -43,8 +42,8 @@ const FAILURES: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   [FAUCET_ERRORS.reverted]: ['FAUCET_REVERTED', '30'],
 }
 
-export function createFaucet({ db, clock, notifications }: FaucetPorts, options: FaucetOptions): Faucet {
-  const outcomeOf = createOutcomes(notifications, FAUCET_ANSWERS_CHANNEL, clock)
+export function createFaucet({ db, clock, outcomes }: FaucetPorts, options: FaucetOptions): Faucet {
+  const outcomeOf = outcomes.of(FAUCET_ANSWERS_CHANNEL)
   const find = (requestId: number) =>
     db
       .selectFrom('faucet_requests')

@@ -9,10 +9,9 @@ import type { Address } from '../../domain/units.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Caller } from '../auth/caller.ts'
 import { ApiError } from '../errors.ts'
-import type { Notifications } from '../ports.ts'
 import { parseForwardRequest } from '../relays/forward-body.ts'
 import type { Relays } from '../relays/relays.ts'
-import { createOutcomes } from '../stored-outcome.ts'
+import type { StoredOutcomes } from '../stored-outcome.ts'
 import { errorName } from '../wire/chain-error.ts'
 import { MAX_INTEGER } from '../wire/schema.ts'
 import type { InvalidateBody } from './schema.ts'
@@ -21,7 +20,7 @@ export interface MarginNoncePorts {
   readonly db: Db
   readonly relays: Relays
   readonly clock: Clock
-  readonly notifications: Notifications
+  readonly outcomes: StoredOutcomes
   /** Bound of the wait for the outcome. */
   readonly waitMs: number
 }
@@ -38,14 +37,8 @@ export interface MarginNonces {
   nextForwardNonce(address: Address): Promise<number>
 }
 
-export function createMarginNonces({
-  db,
-  relays,
-  clock,
-  notifications,
-  waitMs,
-}: MarginNoncePorts): MarginNonces {
-  const outcomeOf = createOutcomes(notifications, RELAY_CHANNEL, clock)
+export function createMarginNonces({ db, relays, clock, outcomes, waitMs }: MarginNoncePorts): MarginNonces {
+  const outcomeOf = outcomes.of(RELAY_CHANNEL)
   const ended = async (operationId: string): Promise<RelayOperation | null> => {
     const operation = (await findRelayOperation(db, operationId)) as RelayOperation
     return isOpenRelay(operation.status) ? null : operation

@@ -1,9 +1,10 @@
 import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { readConfig } from '../../../api/config.ts'
 import { ConfigError } from '../../../service/environment.ts'
-import { apiEnv, startExchange } from '../support/exchange-fixture.ts'
+import { apiEnv, createUser, startExchange } from '../support/exchange-fixture.ts'
 
 describe('a stop of the api', function () {
   this.timeout(60_000)
@@ -39,12 +40,31 @@ describe('a stop of the api', function () {
     await closing
   })
 
-  it('when a request may wait long, the default bound of a drain is longer', () => {
+  it('when a request waits for an outcome for ten minutes, a drain ends the wait and the answer says pending', async () => {
+    const exchange = await startExchange({ FAUCET_WAIT_MS: '600000' })
+    const { app } = exchange.api
+    const origin = await app.listen({ port: 0, host: '127.0.0.1' })
+    const { apiKey } = await createUser(exchange.db, 'waiting')
+    const answer = fetch(`${origin}/v0/faucet`, {
+      method: 'POST',
+      headers: { authorization: `Key ${apiKey}` },
+    })
+    const requested = () => exchange.db.selectFrom('faucet_requests').select('status').execute()
+    while ((await requested()).length === 0) await sleep(20)
+    const stopped = exchange.stop()
+    const response = await answer
+    const { details } = (await response.json()) as { details: object }
+    expect(response.status).to.equal(408)
+    expect(details).to.include({ code: 'FAUCET_PENDING', outcome: 'unknown', retryable: true })
+    await stopped
+  })
+
+  it('when no request waits for an outcome, the default bound of a drain is ten seconds and longer than every other wait', () => {
     const url = 'postgres://localhost/x'
-    const { drainMs, faucetWaitMs } = readConfig(apiEnv(url))
-    expect(drainMs).to.be.greaterThan(faucetWaitMs)
-    expect(readConfig(apiEnv(url, { FAUCET_WAIT_MS: '12000' })).drainMs).to.be.greaterThan(12_000)
-    expect(() => readConfig(apiEnv(url, { DRAIN_MS: '9000' }))).to.throw(ConfigError, 'DRAIN_MS')
-    expect(() => readConfig(apiEnv(url, { FAUCET_WAIT_MS: '18000' }))).to.throw(ConfigError, 'DRAIN_MS')
+    expect(readConfig(apiEnv(url)).drainMs).to.equal(10_000)
+    expect(readConfig(apiEnv(url, { FAUCET_WAIT_MS: '60000' })).drainMs).to.equal(10_000)
+    expect(readConfig(apiEnv(url, { READ_AFTER_WAIT_MS: '12000' })).drainMs).to.be.greaterThan(12_000)
+    expect(() => readConfig(apiEnv(url, { DRAIN_MS: '5000' }))).to.throw(ConfigError, 'DRAIN_MS')
+    expect(() => readConfig(apiEnv(url, { COMMAND_TIMEOUT_MS: '18000' }))).to.throw(ConfigError, 'DRAIN_MS')
   })
 })
