@@ -2,6 +2,7 @@
 
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { bindExchange } from '../db/bound-exchange.ts'
 import { createDb, createPool, type Db } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { checkSchema } from '../db/migrator.ts'
@@ -61,7 +62,7 @@ export interface Api {
 
 const READ_SETTINGS = { statement_timeout: '10000' }
 
-/** Refuses a database with another schema. */
+/** Refuses a database with another schema or of another exchange. */
 async function openDatabase({
   databaseUrl: url,
   databaseConnections: connections,
@@ -71,6 +72,7 @@ async function openDatabase({
   const pool = createPool({ url, connections, name: 'clearbatch api', settings: READ_SETTINGS })
   const db = createDb(pool)
   await checkSchema(db)
+  await bindExchange(db, { chainId, bank: contracts.marginBank })
   return { pool, db }
 }
 

@@ -23,6 +23,13 @@ export interface ChainProgressTable {
   bank_pause_ends_at: Generated<number>
 }
 
+/** Chain and bank of the exchange to which the database belongs: at most one row. Written by: api, indexer and engine, by the first that starts. */
+export interface BoundExchangeTable {
+  is_bound: Generated<boolean>
+  chain_id: number
+  margin_bank: string
+}
+
 /** Transactions whose effect on the chain is not the expected one, for an operator to resolve. Written by: engine. */
 export interface SettlementMismatchesTable {
   market_id: number
@@ -36,6 +43,7 @@ export interface SettlementMismatchesTable {
 }
 
 export interface ChainTables {
+  bound_exchange: BoundExchangeTable
   chain_blocks: ChainBlocksTable
   chain_progress: ChainProgressTable
   settlement_mismatches: SettlementMismatchesTable

@@ -7,6 +7,7 @@ import * as readModel from './migrations/0101-read-model.ts'
 import * as journalOfGroups from './migrations/0102-journal-of-groups.ts'
 import * as endsInPlace from './migrations/0103-ends-in-place.ts'
 import * as chainFills from './migrations/0104-chain-fills.ts'
+import * as boundExchange from './migrations/0105-bound-exchange.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -14,6 +15,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0102-journal-of-groups': journalOfGroups,
   '0103-ends-in-place': endsInPlace,
   '0104-chain-fills': chainFills,
+  '0105-bound-exchange': boundExchange,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

@@ -1,6 +1,7 @@
 /** Wires the indexer: gives the follower and the projections the adapters behind their ports. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import { bindExchange } from '../db/bound-exchange.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock } from '../db/database-clock.ts'
 import { BATCH_NOTICE, BOOKMARK_CHANNEL } from '../db/journal.ts'
@@ -51,6 +52,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   const name = 'clearbatch indexer'
   const { db, chunkDb, fillDb } = openDatabase(config, name)
   await checkSchema(db)
+  await bindExchange(db, config)
   const clock = createDatabaseClock({ db, system: systemClock, metrics, logger })
   await clock.start()
   const failure = Promise.withResolvers<never>()

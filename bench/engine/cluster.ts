@@ -74,6 +74,7 @@ export class Cluster {
       PATH: process.env.PATH ?? '',
       DATABASE_URL: this.#engineUrl,
       CHAIN_ID: String(CHAIN_ID),
+      ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
       ENGINE_LISTEN: path,
       ENGINE_KEYS_FILE: this.#keysFile,
       INTERNAL_PORT: String(port),

@@ -40,6 +40,7 @@ export async function startIsolatedEngine(
       PATH: process.env.PATH,
       DATABASE_URL: url,
       CHAIN_ID: String(CHAIN_ID),
+      ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
       ENGINE_LISTEN: env.ENGINE_URL,
       ENGINE_KEYS_FILE: env.ENGINE_KEYS_FILE,
       INTERNAL_PORT: String(port),

@@ -1,6 +1,7 @@
 /** Wires the engine: database, recovered state, connections of clients, health and metrics. */
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
+import { bindExchange } from '../../db/bound-exchange.ts'
 import { createDb, createPool, LOOKUP_SETTINGS } from '../../db/client.ts'
 import { createDatabaseClock } from '../../db/database-clock.ts'
 import { engineIdentity, isRestored, noteCaughtUp } from '../../db/engine-identity.ts'
@@ -46,6 +47,7 @@ export async function compose(config: Config, logger: EngineLogger): Promise<Run
   })
   const db = createDb(pool)
   await checkSchema(db)
+  await bindExchange(db, config)
   if ((await readGroups(pool, 0, 1)).length === 0) await storeGenesis(db, pool)
   const metrics = createMetrics()
   const databaseClock = createDatabaseClock({ db, system: systemClock, metrics, logger })

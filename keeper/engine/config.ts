@@ -11,6 +11,8 @@ export interface Config extends ProcessConfig {
   readonly databaseUrl: string
   readonly databaseConnections: number
   readonly chainId: number
+  /** The contract `MarginBank`. */
+  readonly bank: string
   /** Where clients connect. */
   readonly listen: Address
   /** Null: connections without TLS. */
@@ -33,7 +35,7 @@ export interface Config extends ProcessConfig {
 const NOWHERE: Address = { host: '', port: 0 }
 
 export function readConfig(env: Env): Config {
-  const { count, database, process, text } = environment(env, 'engine')
+  const { count, database, process, text, address } = environment(env, 'engine')
   const confirmations = count('CHAIN_CONFIRMATIONS', 1)
   const listen = orNoted<Address>(() => addressOf('ENGINE_LISTEN', text('ENGINE_LISTEN')), NOWHERE)
   return {
@@ -41,6 +43,7 @@ export function readConfig(env: Env): Config {
     databaseUrl: database(),
     databaseConnections: count('DATABASE_CONNECTIONS', 4, 2),
     chainId: count('CHAIN_ID'),
+    bank: address('ADDRESS_MARGIN_BANK'),
     listen,
     tls: orNoted(() => linkTls(env, 'ENGINE_LISTEN', 'path' in listen ? listen.path : null), null),
     keys: orNoted(() => keysOf('ENGINE_KEYS_FILE', text('ENGINE_KEYS_FILE'), ROLES), new Map()),

@@ -38,7 +38,7 @@ describe('the indexer process', function () {
   beforeEach(async () => {
     test = await exchange.listed()
     engines = await EngineCluster.create(test.url)
-    await engines.start()
+    await engines.start({ ADDRESS_MARGIN_BANK: exchange.shared.marginBank })
   })
   afterEach(async () => {
     for (const { child } of running) {
@@ -267,6 +267,15 @@ describe('the indexer process', function () {
     const indexer = await start()
     expect(await exitOf(indexer)).to.equal(1)
     expect(indexer.output()).to.include('this database follows chain 6343 with genesis 0xother')
+  })
+
+  it('when the database belongs to the exchange of another bank, it exits with an error that names both', async () => {
+    const bank = `0x${'cc'.repeat(20)}`
+    const indexer = await start({ ADDRESS_MARGIN_BANK: bank })
+    expect(await exitOf(indexer)).to.equal(1)
+    expect(indexer.output())
+      .to.include(`with MarginBank ${exchange.shared.marginBank.toLowerCase()}`)
+      .and.to.include(`ADDRESS_MARGIN_BANK is ${bank}`)
   })
 
   it('when a required variable is missing, it exits with an error that names it', async () => {

@@ -32,7 +32,11 @@ const WRONG: Env = {
 
 describe('the configuration of a process', () => {
   for (const [name, read, variables] of [
-    ['engine', readEngine, ['DATABASE_URL', 'ENGINE_LISTEN', 'ENGINE_KEYS_FILE', 'CHAIN_ID']],
+    [
+      'engine',
+      readEngine,
+      ['DATABASE_URL', 'ENGINE_LISTEN', 'ENGINE_KEYS_FILE', 'CHAIN_ID', 'ADDRESS_MARGIN_BANK'],
+    ],
     ['indexer', readIndexer, ['DATABASE_URL', 'ENGINE_URL', 'ENGINE_KEYS_FILE', 'CHAIN_ID', 'RPC_URL']],
     ['keeper', readKeeper, ['DATABASE_URL', 'ENGINE_URL', 'ENGINE_KEYS_FILE', 'CHAIN_ID', 'RELAYER_KEYS']],
     ['api', readApi, ['DATABASE_URL', 'ENGINE_URL', 'ENGINE_KEYS_FILE', 'CHAIN_ID', 'ADDRESS_FORWARDER']],

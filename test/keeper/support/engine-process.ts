@@ -48,6 +48,7 @@ export class EngineCluster {
       DATABASE_URL: this.url,
       REDIS_URL: '',
       CHAIN_ID: `${CHAIN_ID}`,
+      ADDRESS_MARGIN_BANK: `0x${'bb'.repeat(20)}`,
       ENGINE_LISTEN: path,
       ENGINE_KEYS_FILE: this.#keysFile,
       INTERNAL_PORT: `${port}`,
