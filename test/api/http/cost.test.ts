@@ -93,7 +93,7 @@ describe('the cost of operations at their maximum', function () {
   this.timeout(300_000)
   let exchange: ExchangeFixture
   let alice: User
-  let feed: RawFeed
+  let feed: RawFeed | undefined
   let time: ProcessorTime
   let paths: Record<string, Record<string, { operationId: string; parameters?: Parameter[] }>>
   const report: string[] = []
@@ -110,8 +110,6 @@ describe('the cost of operations at their maximum', function () {
     await exchange.send(alice, 'POST', '/v0/orders', { ...signedBody(alice).body, client_order_id: 'named' })
     await exchange.project()
     await exchange.api.app.listen({ port: 0, host: '127.0.0.1' })
-    const base = `http://127.0.0.1:${(exchange.api.app.server.address() as AddressInfo).port}`
-    feed = await openRawFeed(base, alice.apiKey)
     paths = ((await descriptionOf(exchange)) as unknown as { paths: typeof paths }).paths
     const { hash, body } = signedBody(alice)
     const signature = Buffer.from(String(body.signature).slice(2, 130), 'hex')
@@ -120,7 +118,7 @@ describe('the cost of operations at their maximum', function () {
   })
   after(async () => {
     if (process.env.COSTS !== undefined) console.log(report.sort().join('\n'))
-    feed.close()
+    feed?.close()
     await exchange.stop()
   })
 
@@ -307,11 +305,11 @@ describe('the cost of operations at their maximum', function () {
     'markets',
   ]
 
-  /** Subscribes to each topic on its own, and waits until the feed has begun each. Returns the positions of the topics. */
   /** More than the subscriptions of this test cost. */
   const READS_OF_SUBSCRIPTIONS = 200
 
-  async function subscribe(since?: Record<string, string>): Promise<Record<string, string>> {
+  /** Subscribes to each topic on its own, and waits until the feed has begun each. Returns the positions of the topics. */
+  async function subscribe(feed: RawFeed, since?: Record<string, string>): Promise<Record<string, string>> {
     feed.messages.length = 0
     for (const [id, name] of topics.entries())
       feed.send({ op: 'subscribe', id, topics: [name], ...(since && { since: { [name]: since[name] } }) })
@@ -329,7 +327,7 @@ describe('the cost of operations at their maximum', function () {
     )
   }
 
-  async function unsubscribe(): Promise<void> {
+  async function unsubscribe(feed: RawFeed): Promise<void> {
     feed.send({ op: 'unsubscribe', id: 'end', topics })
     // Rows that were encoded for readers that resume are kept for a moment.
     await sleep(1_000)
@@ -340,11 +338,11 @@ describe('the cost of operations at their maximum', function () {
     readonly reads: number
   }
 
-  async function measureSubscription(since?: Record<string, string>): Promise<Measured> {
+  async function measureSubscription(feed: RawFeed, since?: Record<string, string>): Promise<Measured> {
     for (;;) {
-      await unsubscribe()
+      await unsubscribe(feed)
       const before = await remaining('reads')
-      const cost = await time.of(() => subscribe(since), { warm: 0, samples: 1, calls: 1 })
+      const cost = await time.of(() => subscribe(feed, since), { warm: 0, samples: 1, calls: 1 })
       // The second look at the limits is a read too.
       const reads = before - (await remaining('reads')) - 1
       // Otherwise a window of the limit has ended in between.
@@ -355,13 +353,15 @@ describe('the cost of operations at their maximum', function () {
   it('when subscriptions start or resume, they take no more than the reads that they cost', async () => {
     // Reads that earlier tests have spent come back with the next window of the limit.
     while ((await remaining('reads')) < READS_OF_SUBSCRIPTIONS) await sleep(1_000)
-    const positions = await subscribe()
+    const base = `http://127.0.0.1:${(exchange.api.app.server.address() as AddressInfo).port}`
+    feed = await openRawFeed(base, alice.apiKey)
+    const positions = await subscribe(feed)
     expect(Object.keys(positions)).to.have.members(topics)
     for (const since of [undefined, positions]) {
       const samples = [
-        await measureSubscription(since),
-        await measureSubscription(since),
-        await measureSubscription(since),
+        await measureSubscription(feed, since),
+        await measureSubscription(feed, since),
+        await measureSubscription(feed, since),
       ]
       // Other programs and the collector of garbage add to a sample, and never take from it.
       const { cost, reads } = samples.toSorted((a, b) => a.cost / a.reads - b.cost / b.reads)[0] as Measured
