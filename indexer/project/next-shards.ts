@@ -109,8 +109,9 @@ interface First {
 type ReadGroup = GroupName & { readonly rows: readonly PlacedRow[] | null }
 
 /**
- * Locks shards for one projector, so that their projections stay together, and reads their rows. The limit is divided
- * evenly, so that no shard waits for another's burst.
+ * Locks shards for one projector, so that their projections stay together, and reads their rows. A shard is locked before
+ * its places, because another projector can end between two of them. The limit is divided evenly, so that no shard waits
+ * for another's burst.
  */
 async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
   const {
@@ -132,10 +133,12 @@ async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
     ), owned as materialized (
       select set_config('idle_in_transaction_session_timeout', ${`${IDLE_TIMEOUT_MS}ms`}, true) as timeout,
         not ${isSole}::boolean or pg_try_advisory_xact_lock(${SOLE_LOCK.first}::integer, ${SOLE_LOCK.second}::integer) as is_owner
+    ), claimed as materialized (
+      select shard, front, ${isAlone}::boolean or pg_try_advisory_xact_lock(hashtextextended('projection ' || shard, 0)) as is_free
+      from pending where (select is_owner from owned)
     ), place as materialized (
-      select p.*, s.head from pending join read.places p on p.shard = pending.shard join shards s on s.shard = p.shard
-      where (select is_owner from owned) and ${isWanted} and p.seq >= pending.front - ${limit}::bigint
-        and (${isAlone}::boolean or pg_try_advisory_xact_lock(hashtextextended('projection ' || p.shard, 0)))
+      select p.*, s.head from claimed join read.places p on p.shard = claimed.shard join shards s on s.shard = p.shard
+      where claimed.is_free and ${isWanted} and p.seq >= claimed.front - ${limit}::bigint
       for update of p skip locked
     ), first as (
       select shard, min(seq) as behind, max(seq) as front, max(head) - min(seq) as size from place group by shard having max(head) > min(seq)
