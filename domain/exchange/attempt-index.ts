@@ -56,9 +56,14 @@ export class AttemptIndex {
     return this.#byTransaction.of(`${marketId}-${txHash}`)[0]
   }
 
-  /** The account's oldest attempt in the market with an open outcome. After a fork there can be several. */
+  /** The account's attempts in the market with an open outcome, oldest first. After a fork there can be several. */
+  allInFlight(marketId: MarketId, account: UserId): AttemptRow[] {
+    return this.#inFlight.of(ofAccount(marketId, account)).sort(byAge)
+  }
+
+  /** The oldest of them. */
   inFlight(marketId: MarketId, account: UserId): AttemptRow | undefined {
-    return this.#inFlight.of(ofAccount(marketId, account)).sort(byAge)[0]
+    return this.allInFlight(marketId, account)[0]
   }
 
   /** Time at which the account's last signed attempt in the market was aborted; null: never. */

@@ -1,4 +1,4 @@
-/** Adjustment attempts: reads from the tables, changes by the engine. The bytes are the worker's own. */
+/** Adjustment attempts: reads from the tables and of the engine's state, changes by the engine. The bytes are the worker's own. */
 import { sql } from 'kysely'
 import { usedReportSql } from '../../db/actions.ts'
 import { type AttemptRow, attemptsInFlight } from '../../db/adjustments.ts'
@@ -11,9 +11,8 @@ import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { loadAddresses } from '../../db/users.ts'
 import { anyOf } from '../../db/values.ts'
 import { fromStoredSpec } from '../../domain/market/stored-spec.ts'
-import { FLAT, type Position } from '../../domain/positions/position.ts'
 import { fromStored } from '../../domain/positions/stored-adjustment.ts'
-import type { Address, MarketId, Millis, Price, Quote, Steps, UserId } from '../../domain/units.ts'
+import type { Address, MarketId, Millis, Price, UserId } from '../../domain/units.ts'
 import { ask } from '../engine/link/engine.ts'
 import { type EngineParts, storeBytes, WORKER_BUDGET_MS, withoutRefused } from '../relayer/bytes-store.ts'
 import type { RelayerLane } from '../relayer/ports.ts'
@@ -40,13 +39,6 @@ const toAttempt = (row: AttemptRow, account: Address): OpenAttempt => ({
 interface StateRow extends TermsColumns {
   readonly now: number
   readonly spec: Parameters<typeof fromStoredSpec>[0]
-  readonly is_moving: boolean
-  readonly minimum_nonce: bigint
-  readonly funds: bigint
-  readonly size: number | null
-  readonly entry_notional: bigint | null
-  readonly folded_margin: bigint | null
-  readonly leverage: number | null
   readonly funding: StoredFunding
   readonly report_price: bigint | null
   readonly report_at: number | null
@@ -55,52 +47,34 @@ interface StateRow extends TermsColumns {
   readonly used_at: number | null
 }
 
-const positionOf = ({ size, entry_notional, folded_margin, leverage }: StateRow): Position =>
-  size === null
-    ? FLAT
-    : {
-        ...{
-          size: size as Steps,
-          entryNotional: entry_notional as Quote,
-          foldedMargin: folded_margin as Quote,
-        },
-        leverage: leverage as number,
-      }
-
-async function readState(db: Db, attempt: OpenAttempt, now: DatabaseTime): Promise<SigningState> {
-  const { adjustmentId, marketId, userId, createdAt, account, signed } = attempt
+/** The account's part is the engine's, which is never older than a row of the market that the tables have. */
+async function readState(
+  { db, engine }: EngineParts,
+  attempt: OpenAttempt,
+  now: DatabaseTime,
+): Promise<SigningState> {
+  const { adjustmentId, marketId, userId, account, signed } = attempt
   const isOwn = signed.signer === account
   const sessionKey = isOwn ? null : await loadSigningKey(db, { owner: account, key: signed.signer })
   const { rows } = await sql<StateRow>`
-    select ${now()} as now, m.spec, ${sql.raw(TERMS_SQL)}, p.size, p.entry_notional, p.folded_margin, p.leverage,
-      ${sql.raw(fundingColumn('m.market_id'))} as funding, used.used_price, used.used_at,
-      coalesce((
-        select minimum from margin_nonce_floors where market_id = m.market_id and account = ${account}
-      ), 0) as minimum_nonce,
-      coalesce((select free + pending_withdrawal from accounts where user_id = ${userId}), 0) as funds,
-      r.price as report_price, r.observed_at as report_at, r.signatures,
-      exists (
-        select from orders where market_id = m.market_id and user_id = ${userId} and ended_at is null and settling > 0
-      ) or exists (
-        select from actions where market_id = m.market_id and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
-          and touches @> array[${userId}::bigint]
-      ) or exists (
-        select from adjustment_attempts other
-        where other.market_id = m.market_id and other.user_id = ${userId} and other.adjustment_id <> ${adjustmentId}
-          and (other.status in ('SIGNED', 'SUBMITTED')
-            or other.status = 'PREPARED' and (other.created_at, other.adjustment_id) < (${createdAt}::bigint, ${adjustmentId}::text))
-      ) as is_moving
+    select ${now()} as now, m.spec, ${sql.raw(TERMS_SQL)}, ${sql.raw(fundingColumn('m.market_id'))} as funding,
+      used.used_price, used.used_at, r.price as report_price, r.observed_at as report_at, r.signatures
     from markets m
-    left join positions p on p.market_id = m.market_id and p.user_id = ${userId}
     left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index' and r.status <> 'halted'
     left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
     where m.market_id = ${marketId}
   `.execute(db)
   const row = rows[0] as StateRow
+  const state = await ask<'account_state'>(
+    engine,
+    { kind: 'account_state', userId, marketId, adjustmentId },
+    WORKER_BUDGET_MS,
+  )
+  if (state === null) throw new Error(`the engine has no account ${userId}`)
   const report = { price: row.report_price as Price, observedAt: row.report_at as Millis }
   return {
-    ...{ now: row.now as Millis, sessionKey, isMoving: row.is_moving, position: positionOf(row) },
-    ...{ minimumNonce: row.minimum_nonce, funds: row.funds as Quote },
+    ...state,
+    ...{ now: row.now as Millis, sessionKey },
     ...{ terms: toMarketTerms(row, fromStoredSpec(row.spec)), funding: toFunding(row.funding) },
     report: row.report_price === null ? null : { ...report, signatures: row.signatures as `0x${string}` },
     usedReport:
@@ -154,7 +128,7 @@ export function createAdjustmentStore(
   return {
     open: (limit) => readOpen(db, limit, Number.MAX_SAFE_INTEGER),
     overdue: (before, limit) => readOpen(db, limit, before),
-    state: (attempt) => readState(db, attempt, now),
+    state: (attempt) => readState(parts, attempt, now),
 
     async storeSigned(lane, fence, signatures) {
       const marketId = signatures[0]?.attempt.marketId

@@ -1,5 +1,10 @@
 /** The commands of the exchange: for each kind its decider, its class in the engine's queue, and the roles that may send it. */
 import {
+  type AccountStateAnswer,
+  type AccountStateCommand,
+  readAccountState,
+} from '../../domain/exchange/decide/chain/account-state.ts'
+import {
   type AdjustmentLaneAnswer,
   type AdjustmentLaneCommand,
   decideAdjustmentLane,
@@ -155,6 +160,7 @@ interface Answers {
   readonly adjustments_signed: AdjustmentLaneAnswer
   readonly adjustments_submitted: AdjustmentLaneAnswer
   readonly fail_adjustment: AdjustmentLaneAnswer
+  readonly account_state: AccountStateAnswer
   readonly relay_signed: RelayLaneAnswer
   readonly fail_relay: RelayLaneAnswer
   readonly requeue_relay: RelayLaneAnswer
@@ -189,6 +195,7 @@ export type ExchangeCommand =
   | RollBackCommand
   | ConfirmCommand
   | LaneCommand
+  | AccountStateCommand
   | AdjustmentLaneCommand
   | RelayLaneCommand
   | VoidCommand
@@ -309,6 +316,7 @@ export const COMMANDS: { readonly [Kind in CommandKind]: CommandTerms<Kind> } = 
   adjustments_signed: adjustmentLane<'adjustments_signed'>(),
   adjustments_submitted: adjustmentLane<'adjustments_submitted'>(),
   fail_adjustment: adjustmentLane<'fail_adjustment'>(),
+  account_state: { decide: always(readAccountState), class: 'chain', roles: ['worker'] },
   relay_signed: relayLane<'relay_signed'>(),
   fail_relay: relayLane<'fail_relay'>(),
   requeue_relay: relayLane<'requeue_relay'>(),
@@ -343,6 +351,7 @@ const ANSWERED_AT_ONCE: ReadonlySet<CommandKind> = new Set([
   'cancel_all_step',
   'dry_run',
   'admission_input',
+  'account_state',
   'hold_connections',
   'end_connections',
 ])
@@ -370,6 +379,7 @@ export function marketsOf(command: ExchangeCommand): readonly MarketId[] {
     case 'adjustments_signed':
     case 'adjustments_submitted':
     case 'fail_adjustment':
+    case 'account_state':
       return [command.marketId]
     case 'void':
     case 'restart_queue':

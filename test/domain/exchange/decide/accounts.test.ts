@@ -1,6 +1,7 @@
 /** Log-ins, relay requests, adjustments, and settings of operators. */
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
+import { readAccountState } from '../../../../domain/exchange/decide/chain/account-state.ts'
 import { type AdjustCommand, decideAdjust } from '../../../../domain/exchange/decide/orders/adjust.ts'
 import type { Item } from '../../../../domain/exchange/decide/orders/command.ts'
 import { decideOrders } from '../../../../domain/exchange/decide/orders/decide-orders.ts'
@@ -11,6 +12,7 @@ import {
 } from '../../../../domain/exchange/decide/orders/relays.ts'
 import { decideLogIn } from '../../../../domain/exchange/decide/orders/users.ts'
 import { violations } from '../../../../domain/exchange/laws.ts'
+import { FLAT } from '../../../../domain/positions/position.ts'
 import type { RelayEffect } from '../../../../domain/relays/operation.ts'
 import type { MarketId, Millis, Quote, Rate, Seconds, Steps } from '../../../../domain/units.ts'
 import { e18, perpetual } from '../../../support/markets.ts'
@@ -152,6 +154,52 @@ describe('an adjustment', () => {
     expect(codeOf(take(exchange, { digest: '0x02', nonce: 2 }))).to.equal('ADJUSTMENT_IN_FLIGHT')
     const sums = violations(exchange.state).filter((line) => line.startsWith('account'))
     expect(sums).to.deep.equal([])
+  })
+
+  it('when a worker asks for the account of an attempt, it gets funds, mined position and whether that may change', () => {
+    const exchange = withPosition()
+    const ask = (adjustmentId: string, userId = userOf(1)) => {
+      const decision = exchange.take(readAccountState, {
+        kind: 'account_state',
+        userId,
+        marketId,
+        adjustmentId,
+      })
+      expect(decision.entries).to.deep.equal([])
+      return decision.answer
+    }
+    const { answer } = take(exchange)
+    const first = answer.kind === 'accepted' ? answer.adjustmentId : ''
+    const position = { size: 20, entryNotional: e18('2'), foldedMargin: e18('1'), leverage: 2 }
+    expect(ask(first)).to.deep.equal({ funds: e18('100'), position, isMoving: false, minimumNonce: 0n })
+    expect(ask('', userOf(2)))
+      .to.include({ isMoving: false })
+      .and.to.deep.include({ position: FLAT })
+    expect(ask('', userOf(9))).to.equal(null)
+
+    const attempt = exchange.state.attempts.need(first)
+    const put = (changes: Partial<typeof attempt>) => exchange.state.attempts.put({ ...attempt, ...changes })
+    const later = { adjustment_id: 'later', created_at: attempt.created_at + 1, digest: '0x03' }
+    put(later)
+    expect(ask(first)?.isMoving, 'a younger attempt waits for the older one').to.equal(false)
+    expect(ask('later')?.isMoving).to.equal(true)
+    put({ ...later, status: 'SIGNED' })
+    expect(ask(first)?.isMoving, 'a signed attempt may be mined').to.equal(true)
+    put({ ...later, status: 'ABORTED' })
+    expect(ask(first)?.isMoving).to.equal(false)
+
+    const order = orderOf({ by: 1, salt: 9 })
+    exchange.take(decideOrders, {
+      kind: 'orders',
+      userId: userOf(1),
+      items: [{ kind: 'place', order, clientOrderId: null, absentUpTo: null }],
+      isAtomic: false,
+      request: null,
+    })
+    expect(ask(first)?.isMoving, 'an order in the book changes nothing by itself').to.equal(false)
+    const [placed] = exchange.state.orderIndex.liveOf(marketId, userOf(1))
+    exchange.state.orders.put({ ...(placed as NonNullable<typeof placed>), settling: 5 as Steps })
+    expect(ask(first)?.isMoving, 'a fill that is not settled').to.equal(true)
   })
 
   it('when the leverage changes, the orders of the account in the market end, and their reservations are free for it', () => {

@@ -1,0 +1,61 @@
+/** The account of an adjustment, as a worker needs it before it signs. Changes nothing. */
+import type { Position } from '../../../positions/position.ts'
+import type { MarketId, Quote, UserId } from '../../../units.ts'
+import type { Decider } from '../../decide.ts'
+import { pendingActions } from '../../queued-actions.ts'
+import type { ExchangeState } from '../../state.ts'
+import { keyOfFloor } from '../../tables/chain.ts'
+import { minedPosition } from './read.ts'
+
+export interface AccountStateCommand {
+  readonly kind: 'account_state'
+  readonly userId: UserId
+  readonly marketId: MarketId
+  /** The adjustment attempt for which the worker asks. */
+  readonly adjustmentId: string
+}
+
+export interface AccountState {
+  /** Funds that the chain can debit: free balance and pending withdrawal. Wei. */
+  readonly funds: Quote
+  /** Mined position. */
+  readonly position: Position
+  /** Whether an unsettled fill, a queued market action or an earlier attempt may still change the position. */
+  readonly isMoving: boolean
+  /** Minimum valid nonce of the account's signed adjustments. */
+  readonly minimumNonce: bigint
+}
+
+/** Null: the account does not exist. */
+export type AccountStateAnswer = AccountState | null
+
+export const readAccountState: Decider<AccountStateCommand, AccountStateAnswer> = ({ state }, _, command) => {
+  const { userId, marketId } = command
+  const account = state.accounts.get(userId)
+  if (account === undefined) return null
+  const { address } = state.users.need(userId)
+  const floor = state.nonceFloors.get(keyOfFloor({ market_id: marketId, account: address }))
+  return {
+    funds: (account.free + account.pendingWithdrawal) as Quote,
+    position: minedPosition(state.positions.get(userId, marketId)),
+    isMoving: isMoving(state, command),
+    minimumNonce: BigInt(floor?.minimum ?? '0'),
+  }
+}
+
+const isMoving = (state: ExchangeState, { userId, marketId, adjustmentId }: AccountStateCommand): boolean =>
+  state.orderIndex.liveOf(marketId, userId).some(({ settling }) => settling > 0) ||
+  pendingActions(state, marketId).some(({ touches }) => touches.includes(userId)) ||
+  isAnotherFirst(state, { userId, marketId, adjustmentId })
+
+/** Attempts are signed in the order of their acceptance. A signed attempt may still be mined. */
+function isAnotherFirst(
+  state: ExchangeState,
+  { userId, marketId, adjustmentId }: Omit<AccountStateCommand, 'kind'>,
+): boolean {
+  const open = state.attemptIndex.allInFlight(marketId, userId)
+  const own = open.findIndex(({ adjustment_id }) => adjustment_id === adjustmentId)
+  return open.some(
+    ({ adjustment_id, status }, at) => adjustment_id !== adjustmentId && (status !== 'PREPARED' || at < own),
+  )
+}
