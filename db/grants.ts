@@ -50,10 +50,8 @@ export const WRITERS: { readonly [Table in keyof Database]: Writers<Table> } = {
     },
   },
   auth_challenges: { api: { insert: 'all', update: ['used_at'], delete: true } },
-  accounts: { engine: PUT },
   markets: { engine: PUT },
   final_prices: {},
-  positions: { engine: PUT },
   orders: { engine: PUT },
   oracle_reports: { keeper: { insert: 'all', update: 'all' } },
   recent_reports: { keeper: { insert: 'all', update: 'all' } },
@@ -176,7 +174,7 @@ const READ_MODEL = [
 /** Requests of owners that the exchange relays, and what the indexer has recorded of their effects. */
 const RELAYED = ['relay_operations', 'forwarder_nonces', 'margin_nonce_floors'] as const
 
-const SHARED = ['shards', 'accounts', 'markets', 'positions', 'orders'] as const
+const SHARED = ['shards', 'markets', 'orders'] as const
 
 /** The tables that each process may read. Only the api reads API keys; of stored transactions the indexer reads hash, nonce and purpose. */
 export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] } = {
@@ -204,6 +202,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
     ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices', 'backups'] as const),
+    ...(['read.places', 'read.balances', 'read.positions'] as const),
     ...RELAYED,
   ],
   indexer: [
@@ -216,8 +215,8 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...RELAYED,
   ],
   engine: [
-    ...(['shards', 'users', 'accounts', 'markets', 'price_averages'] as const),
-    ...(['positions', 'orders', 'batches', 'batch_inputs', 'actions'] as const),
+    ...(['shards', 'users', 'markets', 'price_averages'] as const),
+    ...(['orders', 'batches', 'batch_inputs', 'actions'] as const),
     ...([
       'funding_states',
       'liquidations',

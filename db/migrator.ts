@@ -8,6 +8,7 @@ import * as journalOfGroups from './migrations/0102-journal-of-groups.ts'
 import * as endsInPlace from './migrations/0103-ends-in-place.ts'
 import * as chainFills from './migrations/0104-chain-fills.ts'
 import * as boundExchange from './migrations/0105-bound-exchange.ts'
+import * as accountsAndPositions from './migrations/0106-accounts-and-positions.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -16,6 +17,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0103-ends-in-place': endsInPlace,
   '0104-chain-fills': chainFills,
   '0105-bound-exchange': boundExchange,
+  '0106-accounts-and-positions': accountsAndPositions,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

@@ -46,36 +46,8 @@ export interface UsersTable {
 }
 
 /**
- * `free` and `pending_withdrawal` are the bank's ledger. `reserved` is the sum of `reserved + held` of the account's orders.
- * Written by: engine. Blocks change the ledger.
- */
-export interface AccountsTable {
-  user_id: number
-  free: Generated<bigint>
-  pending_withdrawal: Generated<bigint>
-  reserved: Generated<bigint>
-}
-
-/**
- * The mined columns are what the chain has; `matched_*` are mined and unsettled fills together.
- * Written by: engine. A match and a void write `matched_*`, blocks write the mined columns.
- */
-export interface PositionsTable {
-  user_id: number
-  market_id: number
-  size: Generated<number>
-  entry_notional: Generated<bigint>
-  folded_margin: Generated<bigint>
-  leverage: Generated<number>
-  matched_size: Generated<number>
-  matched_entry_notional: Generated<bigint>
-  matched_folded_margin: Generated<bigint>
-  matched_leverage: Generated<number>
-}
-
-/**
- * Orders as the engine has them, also those that have ended: an order stays when the engine releases it.
- * Written by: engine.
+ * Orders as the engine has them, also those that have ended: the api recognises repeated commands by them. The engine's
+ * releases and rebuilds of the read model leave them. Written by: engine.
  */
 export interface OrdersTable extends OrderFlagColumns {
   order_id: string
@@ -343,10 +315,8 @@ export interface Database
   users: UsersTable
   api_keys: ApiKeysTable
   auth_challenges: AuthChallengesTable
-  accounts: AccountsTable
   markets: MarketsTable
   final_prices: FinalPricesTable
-  positions: PositionsTable
   orders: OrdersTable
   calendar_exceptions: CalendarExceptionsTable
   announcements: AnnouncementsTable

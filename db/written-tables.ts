@@ -24,12 +24,6 @@ export const putUsers = (rows: readonly Columns[]): Statement => ({
   values: [toJson(rows)],
 })
 
-export const accountsTable = stateTable({
-  name: 'accounts',
-  key: { user_id: 'bigint' },
-  changing: { free: 'numeric', pending_withdrawal: 'numeric', reserved: 'numeric' },
-})
-
 /** Columns of a market that operators and the chain set. */
 export const marketsTable = stateTable({
   name: 'markets',
@@ -76,21 +70,6 @@ export const averagesTable = stateTable({
   name: 'price_averages',
   key: { market_id: 'integer' },
   changing: { basis: 'numeric', basis_at: 'bigint', premium_at: 'bigint', premium: 'jsonb' },
-})
-
-export const positionsTable = stateTable({
-  name: 'positions',
-  key: { user_id: 'bigint', market_id: 'integer' },
-  changing: {
-    size: 'bigint',
-    entry_notional: 'numeric',
-    folded_margin: 'numeric',
-    leverage: 'integer',
-    matched_size: 'bigint',
-    matched_entry_notional: 'numeric',
-    matched_folded_margin: 'numeric',
-    matched_leverage: 'integer',
-  },
 })
 
 export const ordersTable = stateTable({

@@ -1,7 +1,7 @@
 /** Commands of `npm run cb -- ops market …` that end a market. */
 import { readClock } from '../db/clock.ts'
 import { statedPrices, stateFinalPrice } from '../db/market-endings.ts'
-import { minedPosition, openPositions } from '../db/positions.ts'
+import { arePositionsCurrent, minedPosition, openPositions } from '../db/positions.ts'
 import type { MarketSpec } from '../domain/market/market.ts'
 import { closesAt, isClosed, isFinalizable, reportableUntil } from '../domain/risk/ending.ts'
 import { SILENCE, valueAt } from '../domain/risk/wind-down.ts'
@@ -167,6 +167,10 @@ async function valuedPositions({ connection, listed }: Context): Promise<Valued[
     throw new OpsError(`${listed.symbol} has not ended: it has no price to value positions at`)
   const market = IsolatedTrader__factory.connect(listed.trader, { provider: connection.provider })
   const index = (await market.lastReference()).fundingIndex as FundingIndex
+  if (!(await arePositionsCurrent(connection.db, listed.marketId)))
+    throw new OpsError(
+      `the read model lacks rows of ${listed.symbol}: run the command again once an indexer has caught up`,
+    )
   const found: Valued[] = []
   for (let after = 0; ; ) {
     const rows = await openPositions(connection.db, listed.marketId, after, PAGE)

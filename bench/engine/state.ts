@@ -160,7 +160,7 @@ export async function storeState(pool: pg.Pool, terms: StateTerms): Promise<void
   // The prepared groups have no tables: an owner would otherwise write all of them first.
   const step = { token: 0, from: listings.length, to: await headOf(pool) }
   await writeTables(await pool.connect(), step, { ends: [], statements: [] })
-  await insertAccounts(pool, { count: terms.accounts, free: DEPOSIT, at: AT })
+  await insertAccounts(pool, { count: terms.accounts, at: AT })
 }
 
 const headOf = async (pool: pg.Pool): Promise<number> =>

@@ -24,7 +24,7 @@ export interface Counts {
   readonly order_placed: number
   /** NaN if no indexer runs. */
   readonly readable: number
-  /** Number of accounts whose reservation differs from the sum of their orders', or from the read model's. */
+  /** Accounts whose reservation in the read model differs from the sum of their orders'. 0 if no indexer runs. */
   readonly wrong_reservations: number
 }
 
@@ -35,13 +35,11 @@ export async function checkComplete(db: Db, accepted: number, isProjected: boole
       (select count(*) from journal where row->>'kind' = 'order_placed') as order_placed,
       (select count(*) from read.orders) as readable,
       (
-        select count(*) from accounts a
+        select count(*) from read.balances b
         left join (
           select user_id, sum(reserved + held) as reserved from orders group by user_id
         ) o using (user_id)
-        left join read.balances b using (user_id)
-        where a.reserved <> coalesce(o.reserved, 0)
-          or (${isProjected}::boolean and b.reserved is distinct from a.reserved)
+        where ${isProjected}::boolean and b.reserved <> coalesce(o.reserved, 0)
       ) as wrong_reservations
   `.execute(db)
   const counted = rows[0] as Counts

@@ -109,9 +109,8 @@ interface First {
 type ReadGroup = GroupName & { readonly rows: readonly PlacedRow[] | null }
 
 /**
- * Locks shards for one projector, so that their projections stay together, and reads their rows. A shard is locked before
- * its places, because another projector can end between two of them. The limit is divided evenly, so that no shard waits
- * for another's burst.
+ * Locks shards for one projector before their places, so that their projections stay together, and reads their rows. The limit
+ * is divided evenly, so that no shard waits for another's burst.
  */
 async function lockAndRead(tx: Tx, scope: PlaceScope): Promise<LockedRows> {
   const {

@@ -82,6 +82,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
     if (isOnItsWay) return 0
     const place = placeOf(marketId)
     const page = await store.positions(marketId, place.after, PAGE)
+    if (page === null) return 0
     const insolvent = page.filter((one) => worth(market, one) < 0n).slice(0, DEFICITS_PER_TRANSACTION)
     const accounts = insolvent.map(({ account }) => account)
     if (accounts.length > 0) {
@@ -98,6 +99,7 @@ export function createPayouts(ports: PayoutPorts, lane: RelayerLane, send: Send)
     const page = await store.unclaimed(lane, marketId, {
       ...{ after: place.after, limit: PAGE, retryAfter: (clock.now() - CLAIM_RETRY_MS) as Millis },
     })
+    if (page === null) return 0
     const due = page.filter((one) => worth(market, one) > 0n).slice(0, capacity)
     await send(
       fence,

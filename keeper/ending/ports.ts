@@ -66,8 +66,8 @@ export interface EndingStore {
   /** The proof of a report that was kept; `0x` if another account has submitted it. */
   proofOf(spec: MarketSpec, report: Pick<OracleReport, 'price' | 'observedAt'>): Promise<OracleReport>
   lastSent(lane: RelayerLane, purpose: string): Promise<SentTransaction | null>
-  /** Open positions by account, those after `after`. */
-  positions(marketId: MarketId, after: UserId, limit: number): Promise<readonly OpenPosition[]>
+  /** Open positions by account, from the account behind `after`. Null while the read model lacks rows of the market. */
+  positions(marketId: MarketId, after: UserId, limit: number): Promise<readonly OpenPosition[] | null>
   /**
    * The same without accounts whose claim is on its way: reverted since `retryAfter`, or in a block that a fork may
    * still remove, after which the claim is sent again.
@@ -76,5 +76,5 @@ export interface EndingStore {
     lane: RelayerLane,
     marketId: MarketId,
     page: { readonly after: UserId; readonly limit: number; readonly retryAfter: Millis },
-  ): Promise<readonly OpenPosition[]>
+  ): Promise<readonly OpenPosition[] | null>
 }

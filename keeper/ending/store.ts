@@ -5,7 +5,12 @@ import type { Db } from '../../db/client.ts'
 import { checkFence } from '../../db/fence.ts'
 import { ENDING_COLUMNS } from '../../db/market-endings.ts'
 import { keepReport, latestReport } from '../../db/oracle-reports.ts'
-import { minedPosition, type OpenPositionRow, openPositions } from '../../db/positions.ts'
+import {
+  arePositionsCurrent,
+  minedPosition,
+  type OpenPositionRow,
+  openPositions,
+} from '../../db/positions.ts'
 import { keysOfLane } from '../../db/relayers.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -88,7 +93,7 @@ export const createEndingStore = (db: Db): EndingStore => ({
       from markets m left join lateral (${sql.raw(usedReportSql('m.market_id'))}) used on true
       where case when m.ended is null
         then m.expires_at between 1 and ${blockTime}::bigint or m.settling_at between 1 and ${blockTime}::bigint
-        else exists (select from positions p where p.market_id = m.market_id and p.size <> 0)
+        else exists (select from read.positions p where p.market_id = m.market_id and p.size <> 0)
       end
       order by m.market_id
     `.execute(db)
@@ -143,12 +148,15 @@ export const createEndingStore = (db: Db): EndingStore => ({
         }
   },
 
-  positions: async (marketId, after, limit) =>
-    (await openPositions(db, marketId, after, limit)).map(toOpenPosition),
+  async positions(marketId, after, limit) {
+    if (!(await arePositionsCurrent(db, marketId))) return null
+    return (await openPositions(db, marketId, after, limit)).map(toOpenPosition)
+  },
 
   async unclaimed(lane, marketId, { after, limit, retryAfter }) {
+    if (!(await arePositionsCurrent(db, marketId))) return null
     const { rows } = await sql<OpenPositionRow>`
-      select p.*, u.address from positions p join users u on u.user_id = p.user_id
+      select p.*, u.address from read.positions p join users u on u.user_id = p.user_id
       where p.market_id = ${marketId} and p.size <> 0 and p.user_id > ${after} and not exists (
         select from relayer_transactions t join chain_progress c on c.chain_id = t.chain_id
         where t.purpose like 'end:%' and t.purpose = ${claimPurposes(marketId)} || p.user_id::text

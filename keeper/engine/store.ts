@@ -33,7 +33,7 @@ import {
   type TableWrite,
 } from './ports.ts'
 import { noticesOf } from './tables/rows.ts'
-import { createTableWriter, type TableWriter } from './tables/table-writer.ts'
+import { createTableWriter, type PartFactory, type TableWriter } from './tables/table-writer.ts'
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
@@ -91,13 +91,15 @@ export interface TablesOptions {
   readonly logger: EngineLogger
   /** A row that the database refuses is missing from a table. */
   readonly onRefused: () => void
+  /** Tables besides those of the exchange. */
+  readonly further?: readonly PartFactory[]
 }
 
 /** The tables of readers that follow the state. */
 export function createTables(
   pool: pg.Pool,
   state: ExchangeState,
-  { logger, onRefused }: TablesOptions,
+  { logger, onRefused, further }: TablesOptions,
 ): Tables<Entry> {
   /** An owner has one. A follower would collect changes that the owner has written, without end. */
   let begun: TableWriter | null = null
@@ -145,7 +147,7 @@ export function createTables(
   return {
     written: () => available(readWritten(pool)),
     begin() {
-      begun = createTableWriter(state)
+      begun = createTableWriter(state, further)
     },
     collect: (rows) =>
       writeOf({ ends: shardEnds(rows), statements: writer().collect(rows) }, noticesOf(rows)),

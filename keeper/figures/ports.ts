@@ -12,7 +12,7 @@ export interface StoredFigures {
     readonly failing: number
     readonly oldestAt: Millis | null
   }
-  /** Null if the market has none. */
+  /** Null if the market has none, and while the read model is being filled. */
   readonly backstop: { readonly cap: Quote; readonly size: Steps; readonly free: Quote } | null
   /** Sum of the reported deficits of a market that has ended. */
   readonly deficit: Quote

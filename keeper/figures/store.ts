@@ -1,4 +1,4 @@
-/** The figures of a market in Postgres: rows by their keys, and as many as liquidations run. */
+/** The figures of a market in Postgres: rows by their keys, and as many as liquidations run. The backstop's position and funds are from the read model. */
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../../db/client.ts'
 import { DATABASE_NOW } from '../../db/clock.ts'
@@ -17,6 +17,8 @@ interface FiguresRow {
   readonly size: number
   readonly free: bigint
   readonly deficit: bigint
+  /** The tables of its position and funds are being filled. */
+  readonly is_filling: boolean
   readonly funding: StoredFunding
 }
 
@@ -28,8 +30,11 @@ export const createFigureStore = (
   async load(marketId) {
     const { rows } = await sql<FiguresRow>`
       select ${now()} as now, r.price as oracle, l.running, l.failing, l.oldest_at, m.backstop, m.backstop_cap,
-        coalesce(p.matched_size, 0) as size, coalesce(a.free, 0) as free,
-        coalesce((m.ended ->> 'deficit')::numeric, 0) as deficit, ${sql.raw(fundingColumn('m.market_id'))} as funding
+        coalesce(p.size + p.pending, 0) as size, coalesce(b.free, 0) as free,
+        coalesce((m.ended ->> 'deficit')::numeric, 0) as deficit, ${sql.raw(fundingColumn('m.market_id'))} as funding,
+        exists (
+          select from read.places where projection in ('orders', 'balances') and fill_to is not null
+        ) as is_filling
       from markets m
       left join oracle_reports r on r.market_id = m.market_id and r.feed = 'index'
       cross join lateral (
@@ -37,8 +42,8 @@ export const createFigureStore = (
         from liquidations where market_id = m.market_id
       ) l
       left join users u on u.address = m.backstop
-      left join positions p on p.user_id = u.user_id and p.market_id = m.market_id
-      left join accounts a on a.user_id = u.user_id
+      left join read.positions p on p.user_id = u.user_id and p.market_id = m.market_id
+      left join read.balances b on b.user_id = u.user_id
       where m.market_id = ${marketId}
     `.execute(db)
     const row = rows[0] as FiguresRow
@@ -50,7 +55,7 @@ export const createFigureStore = (
         oldestAt: row.oldest_at as Millis | null,
       },
       backstop:
-        row.backstop === null
+        row.backstop === null || row.is_filling
           ? null
           : { cap: row.backstop_cap as Quote, size: row.size as Steps, free: row.free as Quote },
       deficit: row.deficit as Quote,

@@ -5,7 +5,7 @@ import { DATABASE_NOW, type DatabaseTime } from '../../db/clock.ts'
 import { storeRanks } from '../../db/deleveraging-ranks.ts'
 import { checkFence } from '../../db/fence.ts'
 import { fundingColumn, type StoredFunding, toFunding } from '../../db/funding.ts'
-import { sampleMatched } from '../../db/positions.ts'
+import { samplePositions } from '../../db/positions.ts'
 import { TERMS_SQL, type TermsColumns, toMarketTerms } from '../../db/terms.ts'
 import { MOST_RANKED } from '../../domain/risk/rank-lights.ts'
 import type { Millis, Price } from '../../domain/units.ts'
@@ -34,7 +34,7 @@ export const createRankStore = (db: Db, now: DatabaseTime = () => DATABASE_NOW):
     }
   },
 
-  positions: (marketId) => sampleMatched(db, marketId, MOST_RANKED),
+  positions: (marketId) => samplePositions(db, marketId, MOST_RANKED),
 
   /** The commit does not wait for the disk: ranks that a crash loses are computed again. */
   save: (marketId, fence, ranks, at) =>

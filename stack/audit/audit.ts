@@ -1,4 +1,4 @@
-/** Compares the balances, positions, funding payments and forwarder nonces of every account in chain, journal, write side, read model and REST. */
+/** Compares the balances, positions, funding payments and forwarder nonces of every account in chain, journal, read model and REST. */
 import type { JsonRpcProvider } from 'ethers'
 import { sql } from 'kysely'
 import { Client } from '../../client/client.ts'
@@ -86,7 +86,6 @@ async function auditSnapshot(input: AuditInput, tx: Tx) {
   const users = await tx.selectFrom('users').select(['user_id', 'address']).execute()
   const sources = [
     { name: 'journal', values: await valuesInJournal(tx, input.specs) },
-    { name: 'write side', values: await valuesInWriteSide(tx) },
     { name: 'read model', values: await valuesInReadModel(tx) },
   ]
   const others = [
@@ -157,19 +156,6 @@ async function foldShard(db: Tx, holdings: Holdings, shard: string, marketId: nu
   }
 }
 
-async function valuesInWriteSide(db: Tx): Promise<Values> {
-  const values = new Map<string, string>()
-  const accounts = await db.selectFrom('accounts').selectAll().execute()
-  for (const { user_id, free, pending_withdrawal } of accounts) {
-    put(values, user(user_id), { free, pending: pending_withdrawal })
-  }
-  for (const row of await db.selectFrom('positions').selectAll().execute()) {
-    const mined = { size: row.size, entry: row.entry_notional, [FOLDED]: row.folded_margin }
-    put(values, positionName(row.user_id, row.market_id), mined)
-  }
-  return values
-}
-
 async function valuesInReadModel(db: Tx): Promise<Values> {
   const values = new Map<string, string>()
   for (const { user_id, free, pending_withdrawal } of await db
@@ -231,20 +217,20 @@ const putAll = (values: Map<string, string>, name: string, fields: Record<string
   for (const [field, value] of Object.entries(fields)) values.set(`${name} ${field}`, value)
 }
 
-/** An account's `reserved` must equal the sum over its orders and adjustments, in the write side and in the read model. */
+/** An account's `reserved` in the read model must equal the sum over its orders and adjustments. */
 async function wrongReservations(db: Tx): Promise<string[]> {
-  const { rows } = await sql<{ user_id: number; account: bigint; parts: bigint; read: bigint | null }>`
-    select a.user_id, a.reserved as account, coalesce(sum(o.reserved), 0) as parts, b.reserved as read
-    from accounts a left join (
+  const { rows } = await sql<{ user_id: number; parts: bigint; read: bigint }>`
+    select user_id, coalesce(sum(o.reserved), 0) as parts, coalesce(b.reserved, 0) as read
+    from read.balances b full join (
       select user_id, reserved + held as reserved from orders
       union all select user_id, held from adjustment_attempts
-    ) o using (user_id) left join read.balances b using (user_id)
-    group by a.user_id, b.reserved
-    having a.reserved <> coalesce(sum(o.reserved), 0) or a.reserved <> coalesce(b.reserved, 0)
+    ) o using (user_id)
+    group by user_id, b.reserved
+    having coalesce(sum(o.reserved), 0) <> coalesce(b.reserved, 0)
   `.execute(db)
   return rows.map(
-    ({ user_id, account, parts, read }) =>
-      `${user(user_id)} reserved: account ${account}, orders and adjustments ${parts}, read model ${read ?? 0n}`,
+    ({ user_id, parts, read }) =>
+      `${user(user_id)} reserved: orders and adjustments ${parts}, read model ${read}`,
   )
 }
 
@@ -268,5 +254,5 @@ export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
 
 export const auditLine = ({ users, positions, differences }: Audit): string =>
   differences.length === 0
-    ? `chain = journal = write side = read model = REST for ${users} users and ${positions} positions, to the last wei; funding payments agree with event logs and contract views and sum to zero`
+    ? `chain = journal = read model = REST for ${users} users and ${positions} positions, to the last wei; funding payments agree with event logs and contract views and sum to zero`
     : `${differences.length} DIFFERENCES:\n  ${differences.join('\n  ')}`

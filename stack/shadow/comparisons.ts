@@ -15,56 +15,17 @@ function facts<Row>(
 
 const same = (row: object): Columns => row as Columns
 
-const accounts: Comparison = {
-  name: 'accounts',
+const users: Comparison = {
+  name: 'users',
   async stored(tx) {
-    const rows = await tx
-      .selectFrom('users')
-      .leftJoin('accounts', 'accounts.user_id', 'users.user_id')
-      .select(['users.user_id', 'address', 'created_at', 'free', 'pending_withdrawal', 'reserved'])
-      .execute()
+    const rows = await tx.selectFrom('users').select(['user_id', 'address', 'created_at']).execute()
     return facts(rows, ({ user_id }) => user_id, same)
   },
   held: (state) =>
     facts(
       state.users.rows(),
       ({ userId }) => userId,
-      ({ userId, address, createdAt }) => {
-        const { free, pendingWithdrawal, reserved } = state.accounts.need(userId)
-        return {
-          user_id: userId,
-          address,
-          created_at: createdAt,
-          free,
-          pending_withdrawal: pendingWithdrawal,
-          reserved,
-        }
-      },
-    ),
-}
-
-const positions: Comparison = {
-  name: 'positions',
-  async stored(tx) {
-    const rows = await tx.selectFrom('positions').selectAll().execute()
-    return facts(rows, ({ market_id, user_id }) => `${market_id}-${user_id}`, same)
-  },
-  held: (state) =>
-    facts(
-      state.positions.rows(),
-      ({ marketId, userId }) => `${marketId}-${userId}`,
-      (row) => ({
-        user_id: row.userId,
-        market_id: row.marketId,
-        size: row.size,
-        entry_notional: row.entryNotional,
-        folded_margin: row.foldedMargin,
-        leverage: row.leverage,
-        matched_size: row.matchedSize,
-        matched_entry_notional: row.matchedEntryNotional,
-        matched_folded_margin: row.matchedFoldedMargin,
-        matched_leverage: row.matchedLeverage,
-      }),
+      ({ userId, address, createdAt }) => ({ user_id: userId, address, created_at: createdAt }),
     ),
 }
 
@@ -198,9 +159,8 @@ const markets: Comparison = {
 }
 
 export const COMPARISONS: readonly Comparison[] = [
-  accounts,
+  users,
   orders,
-  positions,
   batches,
   actions,
   markets,

@@ -2,14 +2,12 @@
  * Folds all journals into a state and compares it with the tables of the write side at one snapshot. Later comparisons
  * continue with newly appended rows.
  */
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import { readRows } from '../../db/journal.ts'
-import type { AccountsTable, UsersTable } from '../../db/schema.ts'
 import { apply, marketIdOf } from '../../domain/exchange/apply.ts'
 import { violations } from '../../domain/exchange/laws.ts'
 import { createState, type ExchangeState } from '../../domain/exchange/state.ts'
-import type { Address, Millis, Quote, UserId } from '../../domain/units.ts'
 import { COMPARISONS } from './comparisons.ts'
 import type { Facts } from './facts.ts'
 
@@ -24,27 +22,6 @@ export class ShadowRun {
 
   constructor(db: Db) {
     this.#db = db
-  }
-
-  /** For databases whose first users have no rows: takes these users from the tables with their balances, before rows have changed them. */
-  async adoptUsers(): Promise<void> {
-    const { rows: users } = await sql<Selectable<UsersTable> & Selectable<AccountsTable>>`
-      select * from users join accounts using (user_id)
-      where not exists (
-        select from journal where shard = 'accounts' and row ->> 'kind' = 'user_created' and (row ->> 'user_id')::bigint = user_id
-      )
-    `.execute(this.#db)
-    for (const { user_id, address, created_at, free, pending_withdrawal } of users) {
-      const userId = user_id as UserId
-      this.state.users.put({ userId, address: address as Address, createdAt: created_at as Millis })
-      this.state.accounts.put({
-        userId,
-        free: free as Quote,
-        pendingWithdrawal: pending_withdrawal as Quote,
-        reserved: 0n as Quote,
-      })
-    }
-    this.state.core.undo.clear()
   }
 
   /** Applies the rows that have been appended since. */

@@ -242,12 +242,16 @@ describe('the access paths of the write side', function () {
 
   it('when a market with many open positions and paid claims has ended, its payouts find their rows by an index', async () => {
     const { marketId } = perpetual
-    await sql`update positions set size = 1 where market_id = ${marketId}`.execute(fixture.db)
+    await sql`update read.positions set size = 1 where market_id = ${marketId}`.execute(fixture.db)
+    await sql`
+      insert into read.places (shard, projection, epoch, version, seq) select shard, 'orders', epoch, 1, head from shards
+      on conflict (shard, projection) do update set seq = excluded.seq
+    `.execute(fixture.db)
     await sql`
       update relayer_transactions set purpose = ${claimPurposes(marketId)} || nonce where relayer = ${GROWN_RELAYER}
     `.execute(fixture.db)
     await sql`update markets set settling_at = 1, mode = 'settled'`.execute(fixture.db)
-    await sql`vacuum analyze positions`.execute(fixture.db)
+    await sql`vacuum analyze read.positions`.execute(fixture.db)
     await sql`vacuum analyze relayer_transactions`.execute(fixture.db)
     const store = createEndingStore(explained.db)
     expect(await store.markets(fixture.clock.now())).to.have.length(1)

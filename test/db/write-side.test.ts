@@ -45,11 +45,11 @@ describe('the writers of the write side', () => {
 
   for (const [statement, table] of [
     ["db.insertInto('orders').values(row)", 'orders'],
-    ["tx\n  .updateTable(\n    'accounts')", 'accounts'],
+    ["tx\n  .updateTable(\n    'orders')", 'orders'],
     ["tx.deleteFrom('leases as l')", 'leases'],
     ['insert into public.journal (shard) values ($1)', 'journal'],
-    ['update accounts a set reserved = 0', 'accounts'],
-    ['with x as (UPDATE ONLY positions SET size = 0 returning 1) select', 'positions'],
+    ['update orders o set reserved = 0', 'orders'],
+    ['with x as (UPDATE ONLY markets SET mode = 0 returning 1) select', 'markets'],
     ['delete from "session_keys" where true', 'session_keys'],
     ['truncate read.orders, batches', 'batches'],
     ['truncate shards, journal cascade', 'shards'],

@@ -105,7 +105,7 @@ describe('a crash day', function () {
     for (const marketId of [NUMERIC, BINARY]) await until(marketId, (found) => found.mode === 'settled')
     const open = () =>
       stack.db
-        .selectFrom('positions')
+        .selectFrom('read.positions')
         .select(['market_id', 'user_id'])
         .where('market_id', 'in', [NUMERIC, BINARY])
         .where('size', '<>', 0)

@@ -79,7 +79,7 @@ describe('the end of markets', function () {
 
   const open = () =>
     stack.db
-      .selectFrom('positions')
+      .selectFrom('read.positions')
       .select(['market_id', 'user_id'])
       .where('market_id', 'in', [...ENDING])
       .where('size', '<>', 0)

@@ -8,6 +8,7 @@ import { describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../domain/orders/order.ts'
 import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { binary, perpetual } from '../support/markets.ts'
+import { adoptUsers } from '../support/mirror.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from './support/invariants.ts'
 import { type Command, TRADERS } from './support/model-commands.ts'
 import { ModelRun } from './support/model-run.ts'
@@ -82,7 +83,7 @@ describe('the life of orders against a model', function () {
         fc.asyncProperty(commands, async (taken) => {
           const run = await ModelRun.open(spec, middle, funds)
           const shadow = new ShadowRun(run.fixture.db)
-          await shadow.adoptUsers()
+          await adoptUsers(run.fixture.db, shadow.state)
           try {
             for (const command of taken) {
               await run.take(command)

@@ -107,10 +107,12 @@ describe('clearbatch ops market, for the end of a market', function () {
     expect((await ops('freeze', '--send')).stdout).to.match(/mined\n$/)
     chain().admin.reset()
     await fixture.follow()
+    expect((await ops('report-insolvent')).stderr).to.match(/^the read model lacks rows of ACME-VALUATION/)
+    await ending.follow()
 
     const deficits = await ops('report-insolvent', '--send')
     expect(deficits.stdout).to.match(new RegExp(`${bob.wallet.address.toLowerCase()} +deficit 2 USDM\n`))
-    await fixture.follow()
+    await ending.follow()
     expect((await ops('report-insolvent')).stderr).to.match(
       /^no open position of ACME-VALUATION has a deficit/,
     )
@@ -121,7 +123,7 @@ describe('clearbatch ops market, for the end of a market', function () {
     expect((await ops('claim')).stdout).to.match(/pays its position of 10 USDM, less the haircut/)
     expect(await ending.openPositions()).to.equal(1)
     expect((await ops('claim', '--send')).stdout).to.match(/mined\n$/)
-    await fixture.follow()
+    await ending.follow()
     expect((await ops('claim')).stderr).to.match(/^no open position of ACME-VALUATION has a claim/)
     const again = await ops('claim', '--account', alice.wallet.address)
     expect(again.stderr).to.match(/would be rejected: NothingToClaim\(account 0x/)

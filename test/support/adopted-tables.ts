@@ -7,6 +7,7 @@ import { keyOfLiquidation, keyOfSessionKey } from '../../domain/exchange/tables/
 import type { OrderRow } from '../../domain/exchange/tables/orders.ts'
 import { acceptedSeq } from '../../domain/orders/order.ts'
 import type { MarketId, Millis, Quote, Seq, Steps, UserId } from '../../domain/units.ts'
+import { withMirror } from './mirror.ts'
 
 /** Documents of the state that have the columns of these tables. */
 const DOCUMENTS = {
@@ -105,7 +106,7 @@ export class AdoptedTables {
       ({ marketId, account }) => keyOfLiquidation(marketId, account),
       running.map(({ market_id, user_id }) => keyOfLiquidation(market_id, user_id)),
     )
-    const positions = await tx.selectFrom('positions').select(['user_id', 'market_id']).execute()
+    const positions = await withMirror(tx).selectFrom('positions').select(['user_id', 'market_id']).execute()
     const left = new Set(positions.map(({ user_id, market_id }) => `${user_id}-${market_id}`))
     for (const { userId, marketId } of [...this.#state.positions.rows()])
       if (!left.has(`${userId}-${marketId}`))

@@ -36,6 +36,7 @@ import { createTableWriter, type TableWriter } from '../../keeper/engine/tables/
 import { keccak } from '../../service/crypto.ts'
 import { StoredState } from '../keeper/support/stored-state.ts'
 import { AdoptedTables } from './adopted-tables.ts'
+import { MIRROR_PARTS } from './mirror.ts'
 import { storeGroup } from './rows/journal.ts'
 
 const BUDGET_MS = 30_000
@@ -92,7 +93,7 @@ export class AdoptingEngine implements Engine {
       chainRules: { ...CHAIN_RULES, ...options.chainRules },
       keepInputs: (...batch) => this.keepInputs(...batch),
     })
-    this.#writer = createTableWriter(this.#stored.state)
+    this.#writer = createTableWriter(this.#stored.state, MIRROR_PARTS)
   }
 
   get state(): ExchangeState {

@@ -5,6 +5,7 @@ import { TurnContext } from '../../domain/exchange/decide/turn/context.ts'
 import { enqueueAction } from '../../domain/exchange/decide/turn/queue.ts'
 import type { Draft } from '../../domain/exchange/draft.ts'
 import type { Inputs } from '../../domain/exchange/inputs.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { FundingState } from '../../domain/prices/funding-state.ts'
 import type { UsedReport } from '../../domain/prices/report.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
@@ -19,8 +20,8 @@ export interface QueueEnd {
   readonly funding: FundingState
 }
 
-/** Null: no action. */
-export type BuildAction = (end: QueueEnd) => SingleAction | null
+/** Null: no action. `state`: that of the decision. */
+export type BuildAction = (end: QueueEnd, state: ExchangeState) => SingleAction | null
 
 /** The action's number; null if `build` returns null, or if no action can be mined now. */
 export function enqueueOn(
@@ -31,5 +32,5 @@ export function enqueueOn(
 ): Verdict<number | null, QueueRefusal> {
   const context = new TurnContext(draft, inputs, marketId)
   const { usedReport, funding } = context.snapshot
-  return enqueueAction(context, (asOf) => build({ asOf, usedReport, funding }))
+  return enqueueAction(context, (asOf) => build({ asOf, usedReport, funding }, draft.state))
 }

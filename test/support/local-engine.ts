@@ -24,6 +24,7 @@ import { createJournal, createLease, createTables } from '../../keeper/engine/st
 import { BatchEvidence } from '../../keeper/engine/tables/batch-evidence.ts'
 import { keccak } from '../../service/crypto.ts'
 import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
+import { adoptUsers, MIRROR_PARTS } from './mirror.ts'
 
 export interface LocalEngineOptions {
   readonly chainRules?: Partial<ChainRules>
@@ -145,7 +146,11 @@ export class LocalEngine implements Engine {
 
   #begin(state: ExchangeState): void {
     state.core.undo.clear()
-    this.#tables = createTables(this.#pool, state, { logger: SILENT, onRefused: throwRefused })
+    this.#tables = createTables(this.#pool, state, {
+      logger: SILENT,
+      onRefused: throwRefused,
+      further: MIRROR_PARTS,
+    })
     this.#tables.begin()
     const evidence = new BatchEvidence()
     this.#journal = createJournal<Entry>(this.#pool, evidence)
@@ -197,7 +202,7 @@ export class LocalEngine implements Engine {
 
 async function stateOfTables(db: Db): Promise<ExchangeState> {
   const shadow = new ShadowRun(db)
-  await shadow.adoptUsers()
+  await adoptUsers(db, shadow.state)
   await shadow.follow()
   return shadow.state
 }

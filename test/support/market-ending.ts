@@ -30,11 +30,11 @@ export interface EndingParts {
   readonly pass?: (ms: number) => Promise<void>
 }
 
-/** Free balances as the indexer has recorded them. */
+/** Free balances as the chain's blocks have changed them. */
 export async function freeByAddress(db: Db): Promise<Map<Address, bigint>> {
   const rows = await db
-    .selectFrom('accounts')
-    .innerJoin('users', 'users.user_id', 'accounts.user_id')
+    .selectFrom('read.balances')
+    .innerJoin('users', 'users.user_id', 'read.balances.user_id')
     .select(['address', 'free'])
     .execute()
   return new Map(rows.map(({ address, free }) => [address as Address, free]))

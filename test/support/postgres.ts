@@ -3,11 +3,13 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { createDb, createPool } from '../../db/client.ts'
 import { PROCESS_ROLES, type Process } from '../../db/grants.ts'
 import { migrate } from '../../db/migrator.ts'
 import { type Postgres, startPostgres } from '../../stack/postgres.ts'
+import { MIRROR_SCHEMA } from './mirror.ts'
 
 const TEMPLATE = 'template_migrated'
 /** Key of the advisory lock (any constant): only one process of a run builds the template, and all other processes wait. */
@@ -99,6 +101,7 @@ async function createDatabase(admin: pg.Client, server: string, template: string
   const name = `${process.env.TEST_DATABASES ?? 'test_'}${randomBytes(6).toString('hex')}`
   // Half of the processor time of the default, which writes the template through the log.
   await admin.query(`create database ${name} template ${template} strategy file_copy`)
+  if (template === TEMPLATE) await admin.query(`alter database ${name} set search_path = public, mirror`)
   return databaseUrl(server, name)
 }
 
@@ -119,6 +122,7 @@ async function buildTemplate(admin: pg.Client, server: string): Promise<void> {
   const db = createDb(pool)
   try {
     await migrate(db)
+    await sql.raw(MIRROR_SCHEMA).execute(db)
   } finally {
     await db.destroy()
   }

@@ -1,23 +1,28 @@
 /** Positions on which a job may decide. */
-import { sql } from 'kysely'
-import type { Db, Tx } from '../../db/client.ts'
-import { matchedPosition } from '../../db/positions.ts'
-import type { Address } from '../../domain/units.ts'
+import { pendingActions } from '../../domain/exchange/queued-actions.ts'
+import type { ExchangeState } from '../../domain/exchange/state.ts'
+import type { Position } from '../../domain/positions/position.ts'
+import type { Address, MarketId } from '../../domain/units.ts'
 import type { Positions } from './legal-deleveraging.ts'
-import { touchedSql } from './rows/actions.ts'
 
 /** The matched positions of the market, without those that a queued action may change. */
-export async function untouchedPositions(db: Db | Tx, marketId: number): Promise<Positions> {
-  const rows = await db
-    .selectFrom('positions')
-    .innerJoin('users', 'users.user_id', 'positions.user_id')
-    .selectAll()
-    .where('market_id', '=', marketId)
-    .where('matched_size', '<>', 0)
-    .orderBy('positions.user_id', 'desc')
-    .execute()
-  const pending = await sql<{ touched: number[] }>`${sql.raw(touchedSql(`${marketId}`))}`.execute(db)
-  const touched = new Set(pending.rows.flatMap((row) => row.touched))
-  const untouched = rows.filter(({ user_id }) => !touched.has(user_id))
-  return new Map(untouched.map((row) => [row.address as Address, matchedPosition(row)]))
+export function untouchedPositions(state: ExchangeState, marketId: number): Positions {
+  const touched = new Set<number>()
+  for (const { touches } of pendingActions(state, marketId as MarketId))
+    for (const account of touches) touched.add(account)
+  for (const { user_id } of state.marketIndexes.adjusting(marketId as MarketId)) touched.add(user_id)
+  const untouched = [...state.positions.rows()]
+    .filter((row) => row.marketId === marketId && row.matchedSize !== 0 && !touched.has(row.userId))
+    .sort((a, b) => b.userId - a.userId)
+  return new Map(
+    untouched.map((row): [Address, Position] => [
+      state.users.need(row.userId).address,
+      {
+        size: row.matchedSize,
+        entryNotional: row.matchedEntryNotional,
+        foldedMargin: row.matchedFoldedMargin,
+        leverage: row.matchedLeverage,
+      },
+    ]),
+  )
 }

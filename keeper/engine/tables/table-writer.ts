@@ -2,13 +2,13 @@
 import type { Statement } from '../../../db/round-trip.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
-import { accountParts } from './accounts.ts'
 import { chainParts } from './chain.ts'
 import { WrittenMark } from './changes.ts'
 import { actions, averages, batches, markets, progress } from './markets.ts'
 import { orders } from './orders.ts'
 import type { TablePart } from './part.ts'
 import { rowStatements } from './rows.ts'
+import { users } from './users.ts'
 
 /** Statements that bring the tables of readers in step with the state. */
 export interface TableWriter {
@@ -23,21 +23,22 @@ export interface TableWriter {
   forget(): void
 }
 
-/** Observes the state, which the tables have at the time of the call. */
-export function createTableWriter(state: ExchangeState): TableWriter {
+/** Makes a part that observes the state, whose table has its rows up to the mark. */
+export type PartFactory = (mark: WrittenMark, state: ExchangeState) => TablePart
+
+/** Observes the state, which the tables have at the time of the call. `further`: written behind the tables of the exchange. */
+export function createTableWriter(state: ExchangeState, further: readonly PartFactory[] = []): TableWriter {
   const mark = new WrittenMark(state.core)
   // A table comes before those that refer to it.
   const parts: readonly TablePart[] = [
-    accountParts.users(mark, state),
-    accountParts.accounts(mark, state),
+    users(mark, state),
     markets(mark, state),
     progress(mark, state),
     averages(mark, state),
-    accountParts.positions(mark, state),
     orders(mark, state),
     batches(mark, state),
     actions(mark, state),
-    ...chainParts.map((part) => part(mark, state)),
+    ...[...chainParts, ...further].map((part) => part(mark, state)),
   ]
   return {
     collect(rows) {

@@ -7,6 +7,7 @@ import { seizeLease } from '../../../db/leases.ts'
 import { ADJUSTMENT_LANE } from '../../../db/relayers.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { accountIn, withMirror } from '../../support/mirror.ts'
 import { waitFor } from '../../support/patience.ts'
 import { changeAttempt } from '../../support/rows/adjustments.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
@@ -54,7 +55,7 @@ describe('adjustments over REST', () => {
       ...{ matched_size: size, matched_entry_notional: e18('1000'), matched_leverage: 10 },
       matched_folded_margin: position.folded_margin,
     }
-    return exchange.db
+    return withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: user.userId, market_id: MARKET, ...mined, ...matched })
       .onConflict((conflict) =>
@@ -120,14 +121,7 @@ describe('adjustments over REST', () => {
     await exchange.project()
     return (await exchange.get(user, `/v0/account/adjustment-attempts${query}`)).body.attempts
   }
-  const reserved = async (): Promise<bigint> =>
-    (
-      await exchange.db
-        .selectFrom('accounts')
-        .select('reserved')
-        .where('user_id', '=', user.userId)
-        .executeTakeFirstOrThrow()
-    ).reserved
+  const reserved = async (): Promise<bigint> => (await accountIn(exchange.db, user.userId)).reserved
   /** Ends the attempt as indexer or keeper do. */
   const end = (adjustmentId: string, change: Parameters<typeof changeAttempt>[2], at = Date.now()) =>
     exchange.db.transaction().execute(async (tx) => {
@@ -316,7 +310,7 @@ describe('adjustments over REST', () => {
     await expectRefused(() => sendMargin(margin('-1', { mode: 'up_to' })), 400, 'NOTHING_REMOVABLE')
     await hold({ folded_margin: e18('10') })
     await expectRefused(() => sendMargin(margin('1')), 400, 'ADDITION_INSUFFICIENT')
-    await exchange.db.deleteFrom('positions').where('user_id', '=', user.userId).execute()
+    await withMirror(exchange.db).deleteFrom('positions').where('user_id', '=', user.userId).execute()
     await expectRefused(() => sendMargin(margin('1')), 400, 'NO_POSITION')
   })
 

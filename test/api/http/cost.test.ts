@@ -12,6 +12,7 @@ import type { Bucket } from '../../../api/http/buckets.ts'
 import type { Op } from '../../../api/live/schema.ts'
 import { seizeLease } from '../../../db/leases.ts'
 import { RELAY_LANE } from '../../../db/relayers.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { budgetOf } from '../support/cost-budget.ts'
 import { descriptionOf } from '../support/description.ts'
 import {
@@ -157,7 +158,7 @@ describe('the cost of operations at their maximum', function () {
         .set({ status: 'FILLED', ended_at: Date.now(), openable: 0, reserved: 0n, filled: 10 })
         .where('order_id', 'in', [...buys, ...sells])
         .execute()
-      await exchange.db.updateTable('accounts').set({ reserved: 0n }).execute()
+      await withMirror(exchange.db).updateTable('accounts').set({ reserved: 0n }).execute()
     }
   }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -30,7 +31,7 @@ describe('POST /v0/orders/place/batch', () => {
     sendBatch(exchange, user, orders, batch)
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await exchange.db
+      await withMirror(exchange.db)
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)
@@ -81,7 +82,7 @@ describe('POST /v0/orders/place/batch', () => {
       matched_folded_margin: e18('100'),
       matched_leverage: 1,
     }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: dave.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { future } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -47,7 +48,7 @@ describe('cancelling several orders', () => {
     exchange.send(user, 'POST', '/v0/orders/cancel/all', body)
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await exchange.db
+      await withMirror(exchange.db)
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
+import { withMirror } from '../../support/mirror.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -23,7 +24,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
 
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await exchange.db
+      await withMirror(exchange.db)
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)
@@ -153,7 +154,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
       .where('order_id', '=', id)
       .executeTakeFirstOrThrow()
     await exchange.db.updateTable('orders').set(left).where('order_id', '=', id).execute()
-    await exchange.db
+    await withMirror(exchange.db)
       .updateTable('accounts')
       .set((eb) => ({ reserved: eb('reserved', '-', reserved) }))
       .where('user_id', '=', placed.order.user_id)
@@ -183,7 +184,7 @@ describe('POST /v0/orders/cancel/by-hash/:order_hash', () => {
 
   it('when a plain order that reduces a position is cancelled, the next order can reduce the position', async () => {
     const carol = await createUser(exchange.db, 'carol', '1')
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({
         user_id: carol.userId,

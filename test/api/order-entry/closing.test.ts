@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -62,7 +63,7 @@ describe('POST /v0/positions/close', () => {
     expect(await auction()).to.not.equal(null)
   }
   const sizeOf = async ({ userId }: User): Promise<number> => {
-    const row = await exchange.db
+    const row = await withMirror(exchange.db)
       .selectFrom('positions')
       .select('matched_size')
       .where('user_id', '=', userId)

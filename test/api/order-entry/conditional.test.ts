@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { binary, e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
@@ -83,7 +84,7 @@ describe('placing conditional orders', () => {
       matched_folded_margin: e18('100'),
       matched_leverage: 1,
     }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { e18, future } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -68,7 +69,7 @@ describe('limit orders below the margin requirement', () => {
     it('is refused for its opening share only', async () => {
       const bob = await createUser(exchange.db, 'bob')
       const matched = { matched_size: -10, matched_entry_notional: e18('5'), matched_folded_margin: e18('2') }
-      await exchange.db
+      await withMirror(exchange.db)
         .insertInto('positions')
         .values({ user_id: bob.userId, market_id: 2, ...matched, matched_leverage: 2 })
         .execute()

@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -55,7 +56,7 @@ describe('POST /v0/orders', () => {
       .where('hash', '=', hash)
       .executeTakeFirstOrThrow()
     expect(row).to.include({ status: 'OPEN', filled: 0, settling: 0, signer: alice.address, openable: 2000 })
-    const account = await exchange.db
+    const account = await withMirror(exchange.db)
       .selectFrom('accounts')
       .selectAll()
       .where('user_id', '=', alice.userId)
@@ -131,7 +132,7 @@ describe('POST /v0/orders', () => {
       .set({ status: 'EXPIRED', status_reason: 'EXPIRED', ended_at: Date.now(), reserved: 0n })
       .where('hash', '=', first.body.order.order_hash)
       .execute()
-    await exchange.db
+    await withMirror(exchange.db)
       .updateTable('accounts')
       .set((set) => ({ reserved: set('reserved', '-', BigInt(first.body.order.reserved_margin_e18_raw)) }))
       .where('user_id', '=', alice.userId)
@@ -173,7 +174,7 @@ describe('POST /v0/orders', () => {
   it('when orders reduce a position, they reserve nothing, and the position is assigned to them once', async () => {
     const bob = await createUser(exchange.db, 'bob', '10')
     const position = { size: 1000, entry_notional: e18('100'), folded_margin: e18('100'), leverage: 1 }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({
         user_id: bob.userId,
@@ -207,7 +208,7 @@ describe('POST /v0/orders', () => {
       matched_folded_margin: e18('0.5'),
       matched_leverage: 1,
     }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: carol.userId, market_id: 1, matched_size: 5, ...matched })
       .execute()

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, afterEach, before, describe, it } from 'mocha'
 import type { MarketMode } from '../../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   type Answer,
   createUser,
@@ -257,7 +258,7 @@ describe('rejected placements', () => {
         matched_folded_margin: e18('21'),
         matched_leverage: 20,
       }
-      await exchange.db
+      await withMirror(exchange.db)
         .insertInto('positions')
         .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
         .execute()
@@ -268,7 +269,7 @@ describe('rejected placements', () => {
     it('when the position would exceed the maximum size, the order is rejected', async () => {
       const carol = await createUser(exchange.db, 'carol', '4000000000')
       const matched = { matched_folded_margin: e18('2400000000'), matched_leverage: 1 }
-      await exchange.db
+      await withMirror(exchange.db)
         .insertInto('positions')
         .values({ user_id: carol.userId, market_id: 1, matched_size: 2 ** 34, ...matched })
         .execute()

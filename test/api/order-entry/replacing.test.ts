@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { sql } from 'kysely'
 import { after, before, beforeEach, describe, it } from 'mocha'
 import { future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
   type Answer,
@@ -62,7 +63,7 @@ describe('POST /v0/orders/replace', () => {
   }
   const reservedOf = async ({ userId }: User): Promise<bigint> =>
     (
-      await exchange.db
+      await withMirror(exchange.db)
         .selectFrom('accounts')
         .select('reserved')
         .where('user_id', '=', userId)

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES } from '../../../domain/orders/order.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -85,7 +86,7 @@ describe('POST /v0/orders/validate', () => {
       matched_folded_margin: e18('100'),
       matched_leverage: 1,
     }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: bob.userId, market_id: 1, matched_size: 1000, ...matched })
       .execute()

@@ -5,6 +5,7 @@ import { fundingAfter } from '../../../domain/actions/queue.ts'
 import { fundingIndexAt } from '../../../domain/prices/funding-state.ts'
 import type { FundingIndex, HourlyFunding, Millis } from '../../../domain/units.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { createUser, type ExchangeFixture, startExchange, type User } from '../support/exchange-fixture.ts'
 
 const HOUR = 3_600_000
@@ -29,7 +30,7 @@ describe('funding in reads and in admission', () => {
     const own = { user_id: alice.userId, market_id: perpetual.marketId }
     const mined = { size: STEPS, entry_notional: ENTRY, folded_margin: FOLDED, leverage: 5 }
     const matched = { matched_size: STEPS, matched_entry_notional: ENTRY, matched_folded_margin: FOLDED }
-    await db
+    await withMirror(db)
       .insertInto('positions')
       .values({ ...own, ...mined, ...matched, matched_leverage: 5 })
       .execute()

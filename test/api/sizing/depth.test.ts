@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { after, afterEach, before, beforeEach, describe, it } from 'mocha'
 import { e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   createUser,
   type ExchangeFixture,
@@ -48,7 +49,7 @@ describe('the depth that an order meets', () => {
       ...{ matched_size: steps, matched_entry_notional: notional },
       ...{ matched_folded_margin: notional, matched_leverage: 1 },
     }
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({ user_id: userId, market_id: 1, ...position, ...matched })
       .onConflict((conflict) =>

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { after, before, describe, it } from 'mocha'
 import { ORDER_TYPES, type OrderType } from '../../../domain/orders/order.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   type Answer,
   createUser,
@@ -109,7 +110,7 @@ describe('the maximum quantity', function () {
     const at = BigInt(Math.round((oracle * entry) / 100))
     const entry_notional = (BigInt(Math.abs(size)) * at * spec.tick * spec.step) / e18('1')
     const folded_margin = (entry_notional * BigInt(margin)) / 100n
-    await exchange.db
+    await withMirror(exchange.db)
       .insertInto('positions')
       .values({
         ...{

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import type { MarketSpec } from '../../../domain/market/market.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import {
   type Answer,
   createUser,
@@ -204,7 +205,7 @@ describe('sizing', () => {
         ...{ matched_size: size, matched_entry_notional: notional },
         ...{ matched_folded_margin: own, matched_leverage: 1 },
       }
-      await exchange.db
+      await withMirror(exchange.db)
         .insertInto('positions')
         .values({ user_id: user.userId, market_id: spec.marketId, ...mined, ...matched })
         .execute()

@@ -14,6 +14,7 @@ import type { Engine } from '../../../keeper/engine/link/engine.ts'
 import { createLogger } from '../../../service/logger.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
 import { binary, e18, future, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { freshDatabase, loginOf } from '../../support/postgres.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
@@ -204,7 +205,7 @@ export async function createUser(db: Db, name: string, free = '1000000'): Promis
     .values(values)
     .returning('user_id')
     .executeTakeFirstOrThrow()
-  await db
+  await withMirror(db)
     .insertInto('accounts')
     .values({ user_id, free: e18(free) })
     .execute()
@@ -336,7 +337,7 @@ async function startApi(
     metrics: async () => (await fetch(`http://127.0.0.1:${api.internalPort}/metrics`)).text(),
     state: async () => ({
       orders: await db.selectFrom('orders').selectAll().orderBy('order_id').execute(),
-      accounts: await db.selectFrom('accounts').selectAll().orderBy('user_id').execute(),
+      accounts: await withMirror(db).selectFrom('accounts').selectAll().orderBy('user_id').execute(),
       shards: await db.selectFrom('shards').selectAll().orderBy('shard').execute(),
       journal: await db
         .selectFrom('journal')

@@ -232,7 +232,7 @@ export class CrashRun {
     ).catch(() => differencesOf(this.stack))
     const mismatches = await db.selectFrom('settlement_mismatches').selectAll().execute()
     const sums = await db
-      .selectFrom('positions')
+      .selectFrom('read.positions')
       .select(['market_id', ({ fn }) => fn.sum<string>('size').as('size')])
       .groupBy('market_id')
       .execute()

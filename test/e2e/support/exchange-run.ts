@@ -99,7 +99,7 @@ export class ExchangeRun {
       clientOf(setups[PROBER]),
     )
     const recorder = await TransactionRecorder.install(stack.db)
-    const accounts = await stack.db.selectFrom('accounts').select(['user_id', 'free']).execute()
+    const accounts = await stack.db.selectFrom('read.balances').select(['user_id', 'free']).execute()
     const markets = specs.map((spec) => new MarketRecord(spec))
     const free = new Map(accounts.map(({ user_id, free }) => [user_id, free]))
     const unseen = await UnseenChain.install(stack.db)

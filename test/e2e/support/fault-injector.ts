@@ -132,9 +132,12 @@ export class FaultInjector {
     await place(LEVERAGED, { ...common, type: 'MARKET', side, units, limit: 0, leverage, reduceOnly: false })
     const isOpen = async () => {
       const { user_id } = stack.file.accounts[LEVERAGED] ?? {}
-      const own = stack.db.selectFrom('positions').select('matched_size').where('market_id', '=', market)
+      const own = stack.db
+        .selectFrom('read.positions')
+        .select(['size', 'pending'])
+        .where('market_id', '=', market)
       const row = await own.where('user_id', '=', user_id ?? 0).executeTakeFirst()
-      return (row?.matched_size ?? 0) !== 0
+      return row !== undefined && row.size + row.pending !== 0
     }
     for (const deadline = Date.now() + MATCH_LIMIT_MS; Date.now() < deadline && !(await isOpen()); )
       await sleep(100)

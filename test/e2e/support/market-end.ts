@@ -162,8 +162,8 @@ export class MarketEnd {
     // A position that is worth exactly nothing stays: there is nothing to claim for it.
     const open = () =>
       stack.db
-        .selectFrom('positions')
-        .innerJoin('users', 'users.user_id', 'positions.user_id')
+        .selectFrom('read.positions')
+        .innerJoin('users', 'users.user_id', 'read.positions.user_id')
         .select('address')
         .where('market_id', '=', spec.marketId)
         .where('size', '<>', 0)

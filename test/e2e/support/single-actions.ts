@@ -103,17 +103,13 @@ export class SingleActions {
    */
   async deleverage({ market, side, shares }: Deleveraging): Promise<boolean> {
     for (const deadline = Date.now() + QUEUE_LIMIT_MS; Date.now() < deadline; await sleep(200)) {
-      let positions: Positions = new Map()
       let index = 0n as FundingIndex
       const verdict = await enqueueAsOwner(this.#stack, {
         marketId: market,
         now: Date.now() as Millis,
-        prepare: async () => {
-          positions = await untouchedPositions(this.#stack.db, market)
-        },
-        build: (end) => {
+        build: (end, state) => {
           index = fundingIndexAt(end.funding, end.asOf)
-          return this.#deleveraging({ market, side, shares }, positions, end, index)
+          return this.#deleveraging({ market, side, shares }, untouchedPositions(state, market), end, index)
         },
       })
       if (!verdict.ok || verdict.value === null) continue

@@ -19,8 +19,6 @@ export interface Enqueuing {
   /** The present time, on which the action is decided. */
   readonly now: Millis
   readonly build: BuildAction
-  /** Runs while nothing else changes the exchange. */
-  readonly prepare?: () => Promise<void>
 }
 
 /**
@@ -29,12 +27,11 @@ export interface Enqueuing {
  */
 export async function enqueueAsOwner(
   { engine, databaseUrls, provider, db }: Stack,
-  { marketId, now, build, prepare = async () => {} }: Enqueuing,
+  { marketId, now, build }: Enqueuing,
 ): Promise<Verdict<number | null, QueueRefusal>> {
   await engine.stop()
   const pool = createPool({ url: databaseUrls.engine, connections: 2, name: 'test owner' })
   try {
-    await prepare()
     const headTime = (((await provider.getBlock('latest'))?.timestamp ?? 0) * 1000) as Millis
     const owner = await OwnerInTest.take(pool)
     return await owner.enqueue(marketId as MarketId, { now, headTime }, build)

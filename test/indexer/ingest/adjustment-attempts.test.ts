@@ -17,6 +17,7 @@ import { type Address, ONE, type Quote, type Seconds } from '../../../domain/uni
 import { createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import { keccak } from '../../support/exchange.ts'
 import { e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { acceptRelay } from '../support/accepted-relay.ts'
 import { addressOf, catchUp } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
@@ -112,7 +113,7 @@ describe('adjustment attempts on the chain', () => {
     return rows.map(({ status, moved, held, failure_kind }) => ({ status, moved, held, failure_kind }))
   }
   const reserved = async () =>
-    (await fixture.context.test.db.selectFrom('accounts').select('reserved').execute()).map(
+    (await withMirror(fixture.context.test.db).selectFrom('accounts').select('reserved').execute()).map(
       (row) => row.reserved,
     )
   const transactions = async () => {
@@ -138,7 +139,7 @@ describe('adjustment attempts on the chain', () => {
       await catchUp(follower)
       await fixture.audit()
       expect((await transactions()).at(-1)?.[0]).to.equal(type)
-      const position = await test.db
+      const position = await withMirror(test.db)
         .selectFrom('positions')
         .selectAll()
         .where('size', '>', 0)

@@ -10,6 +10,7 @@ import {
 import { ONE, type Quote, type Seconds } from '../../../domain/units.ts'
 import { rebuild } from '../../../indexer/project/rebuild.ts'
 import { e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { addressOf, catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
 import { acceptOrder, orderOf } from '../support/resting-order.ts'
@@ -120,7 +121,7 @@ describe('adjustments of positions', () => {
       .orderBy('seq', 'desc')
       .executeTakeFirstOrThrow()
     expect(row).to.deep.include({ kind: 'positions_moved', cause: 'leverage_adjusted', balances: [] })
-    const position = await test.db.selectFrom('positions').selectAll().executeTakeFirstOrThrow()
+    const position = await withMirror(test.db).selectFrom('positions').selectAll().executeTakeFirstOrThrow()
     expect([position.size, position.leverage]).to.deep.equal([0, 7])
   })
 

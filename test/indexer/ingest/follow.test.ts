@@ -2,6 +2,7 @@
 import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import type { Quote, Steps } from '../../../domain/units.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { expectConservation, expectPositions } from '../support/audit.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { addressOf, catchUp, type ExchangeDatabase, projectAll } from '../support/exchange-fixture.ts'
@@ -129,7 +130,7 @@ describe('following the chain', () => {
     await fixture.trade(fixture.pair(500))
     await catchUp(follower)
     await fixture.audit()
-    const { free, pending_withdrawal } = await test.db
+    const { free, pending_withdrawal } = await withMirror(test.db)
       .selectFrom('accounts')
       .innerJoin('users', 'users.user_id', 'accounts.user_id')
       .select(['free', 'pending_withdrawal'])
@@ -238,7 +239,10 @@ describe('following the chain', () => {
     await fixture.audit()
     expect(await fixture.mismatches()).to.deep.equal(['invalid_batch_trade_participant_coverage'])
     expect(await modeOf(test)).to.equal('cancel_only')
-    const matched = await test.db.selectFrom('positions').select(['size', 'matched_size']).execute()
+    const matched = await withMirror(test.db)
+      .selectFrom('positions')
+      .select(['size', 'matched_size'])
+      .execute()
     expect(matched.map(({ size, matched_size }) => size === matched_size)).to.deep.equal([true, true])
   })
 

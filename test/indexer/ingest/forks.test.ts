@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { describe, it } from 'mocha'
 import { OtherChainError } from '../../../indexer/ingest/bind-chain.ts'
 import type { Chain } from '../../../indexer/ports.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { chainState } from '../support/audit.ts'
 import { catchUp, projectAll } from '../support/exchange-fixture.ts'
 import { useFollowerFixture } from '../support/follower-fixture.ts'
@@ -61,7 +62,7 @@ describe('following a chain that forks', () => {
     await catchUp(follower)
     await fixture.audit()
     expect(
-      await test.db.selectFrom('accounts').select('free').where('free', '=', 0n).execute(),
+      await withMirror(test.db).selectFrom('accounts').select('free').where('free', '=', 0n).execute(),
     ).to.have.length(1)
   })
 
@@ -75,7 +76,7 @@ describe('following a chain that forks', () => {
     await catchUp(follower)
     await fixture.audit()
     expect(await test.db.selectFrom('read.fills').selectAll().execute()).to.deep.equal([])
-    const matched = await test.db.selectFrom('positions').select('matched_size').execute()
+    const matched = await withMirror(test.db).selectFrom('positions').select('matched_size').execute()
     expect(matched).to.deep.equal([{ matched_size: 0 }, { matched_size: 0 }])
   })
 

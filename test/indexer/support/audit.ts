@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../../db/client.ts'
 import { unexplainedBalances } from '../../../stack/audit/deltas.ts'
 import { matchedFills } from '../../keeper/support/matched-fills.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { addressOf, type ExchangeFixture } from './exchange-fixture.ts'
 
 /** Each account's free balance and pending withdrawal equal the bank's to the wei, and so does the sum of the free balances. */
@@ -13,7 +14,7 @@ export async function expectConservation(
   db: Db,
   users: readonly Wallet[],
 ): Promise<void> {
-  const accounts = await db
+  const accounts = await withMirror(db)
     .selectFrom('accounts')
     .innerJoin('users', 'users.user_id', 'accounts.user_id')
     .select(['address', 'free', 'pending_withdrawal'])
@@ -34,7 +35,7 @@ export async function expectPositions(
   db: Db,
   users: readonly Wallet[],
 ): Promise<void> {
-  const rows = await db
+  const rows = await withMirror(db)
     .selectFrom('positions')
     .innerJoin('users', 'users.user_id', 'positions.user_id')
     .select(['address', 'size', 'entry_notional', 'folded_margin', 'leverage'])
@@ -91,14 +92,18 @@ export async function expectBooks(db: Db): Promise<void> {
 
 /** The state that the chain alone determines, by address and without ids, so that two databases can be compared. */
 export async function chainState(db: Db): Promise<unknown> {
-  const accounts = await db
+  return { ...(await ledger(db)), ...(await chainProgress(db)) }
+}
+
+async function ledger(db: Db): Promise<object> {
+  const accounts = await withMirror(db)
     .selectFrom('accounts')
     .innerJoin('users', 'users.user_id', 'accounts.user_id')
     .select(['address', 'free', 'pending_withdrawal', 'created_at'])
     .where(sql<boolean>`free <> 0 or pending_withdrawal <> 0`)
     .orderBy('address')
     .execute()
-  const positions = await db
+  const positions = await withMirror(db)
     .selectFrom('positions')
     .innerJoin('users', 'users.user_id', 'positions.user_id')
     .select(['address', 'market_id', 'size', 'entry_notional', 'folded_margin'])
@@ -106,6 +111,11 @@ export async function chainState(db: Db): Promise<unknown> {
     .orderBy('address')
     .orderBy('market_id')
     .execute()
+  return { accounts, positions }
+}
+
+/** The same without balances and positions, which an engine of another process has in the read model alone. */
+export async function chainProgress(db: Db): Promise<object> {
   const progress = await db.selectFrom('chain_progress').select(['next_block', 'head']).execute()
   const nonces = await db
     .selectFrom('forwarder_nonces')
@@ -118,5 +128,5 @@ export async function chainState(db: Db): Promise<unknown> {
     .orderBy('account')
     .orderBy('market_id')
     .execute()
-  return { accounts, positions, progress, nonces, floors }
+  return { progress, nonces, floors }
 }

@@ -13,6 +13,7 @@ import { createExpiry } from '../../../keeper/adjustments/expiry.ts'
 import { ADJUSTMENT_PURPOSE, createAdjustmentStore } from '../../../keeper/adjustments/store.ts'
 import type { Receipt } from '../../../keeper/ports.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { changeAttempt, insertAttempt } from '../../support/rows/adjustments.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
 import { registerRelayer } from '../../support/rows/relayers.ts'
@@ -92,7 +93,7 @@ describe('the expiry of adjustments', () => {
   }
   const status = async () => (await loadAttempt(market.db, ID))?.status
   const reserved = async () =>
-    (await market.db.selectFrom('accounts').select('reserved').executeTakeFirstOrThrow()).reserved
+    (await withMirror(market.db).selectFrom('accounts').select('reserved').executeTakeFirstOrThrow()).reserved
   /** Time passes on the machine and on the chain. */
   const pass = (seconds: number, blocks: number) => {
     market.clock.value += seconds * 1000

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import type { Millis } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook } from '../support/invariants.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -40,7 +41,7 @@ describe('the auction of a market', () => {
     const actions = await fixture.db.selectFrom('actions').selectAll().execute()
     expect(actions).to.have.length(1)
     expect(actions[0]).to.include({ queue_no: 1, batch_id: 1, part: 1, status: 'QUEUED', action_id: null })
-    const positions = await fixture.db
+    const positions = await withMirror(fixture.db)
       .selectFrom('positions')
       .select(['matched_size', 'size'])
       .orderBy('user_id')

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { afterEach, beforeEach, describe, it } from 'mocha'
 import { MAX_ORDERS_PER_TURN } from '../../../domain/auction/turn-bound.ts'
 import { perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { createAuction, createMarketMemory, createMarks } from '../support/engine-turns.ts'
 import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture, RULES, type Trader } from '../support/market-fixture.ts'
@@ -73,7 +74,7 @@ describe('many orders that end or trigger together', function () {
       expect(now - ended).to.be.within(1, MAX_ORDERS_PER_TURN)
       ended = now
     }
-    const { sum } = await fixture.db
+    const { sum } = await withMirror(fixture.db)
       .selectFrom('accounts')
       .select(({ fn }) => fn.sum('reserved').as('sum'))
       .where('user_id', 'in', accounts)

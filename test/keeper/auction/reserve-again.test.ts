@@ -9,6 +9,7 @@ import { reservable } from '../../../domain/orders/open-order.ts'
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Millis, Rate } from '../../../domain/units.ts'
 import { perpetual, rate } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { insertManyOrders } from '../support/many-orders.ts'
 import { MarketFixture } from '../support/market-fixture.ts'
 import { SteppedKeeper } from '../support/stepped-keeper.ts'
@@ -103,7 +104,7 @@ describe('reservations at another highest taker rate', function () {
     for (let count = 0; count < 2; count++)
       await fixture.place({ by: poor, side: 'LONG', steps: 50_000 / 100, limit: 990, leverage: 5 })
     const reserved = (await fixture.orders()).reduce((sum, order) => sum + order.reserved, 0n)
-    await fixture.db.updateTable('accounts').set({ free: reserved }).execute()
+    await withMirror(fixture.db).updateTable('accounts').set({ free: reserved }).execute()
     await announce(rate('0.002'), fixture.clock.value + 100)
     const keeper = new SteppedKeeper(fixture)
     await turn(keeper)

@@ -7,6 +7,7 @@ import type { Culprit } from '../../../domain/settlement/void-batch.ts'
 import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
 import { binary, perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { type Auction, createAuction, createMarketMemory } from '../support/engine-turns.ts'
 import { expectConsistent, expectSameBook, expectSameReadModel } from '../support/invariants.ts'
 import {
@@ -139,7 +140,7 @@ class Run {
   }
 
   async #canPay({ account }: Trader): Promise<boolean> {
-    const row = await this.fixture.db
+    const row = await withMirror(this.fixture.db)
       .selectFrom('accounts')
       .selectAll()
       .where('user_id', '=', account)

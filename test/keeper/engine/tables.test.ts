@@ -249,7 +249,7 @@ describe('tables that follow an exchange', () => {
       const rows = placements(count)
       expect(rows.filter(({ row }) => row.kind === 'order_placed')).to.have.length(count)
       const statements = tables.collect(rows)
-      expect(namesOf(statements)).to.deep.equal(['state-change-accounts', ...expected])
+      expect(namesOf(statements)).to.deep.equal(expected)
       expect(await tables.append(rows)).to.equal(true)
       expect(await tables.write(statements)).to.equal(true)
     }
@@ -272,7 +272,7 @@ describe('tables that follow an exchange', () => {
     const { rows } = exchange.decide({ kind: 'log_in', address: addressOf(50) }, { now })
     tables.apply(rows)
     const statements = tables.collect(rows)
-    expect(namesOf(statements)).to.deep.equal(['state-put-users', 'state-put-accounts'])
+    expect(namesOf(statements)).to.deep.equal(['state-put-users'])
   })
 
   it('when the tables have been written, listeners are notified of each journal, and not before', async () => {
@@ -307,7 +307,7 @@ describe('tables that follow an exchange', () => {
     expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(0)
     const rows = placements(1)
     const statements = tables.collect(rows)
-    expect(namesOf(statements)).to.deep.equal(['state-change-accounts', 'state-put-orders'])
+    expect(namesOf(statements)).to.deep.equal(['state-put-orders'])
     await tables.append(rows)
     expect(await tables.write(statements)).to.equal(true)
     expect(await tables.db.selectFrom('orders').select('order_id').execute()).to.have.length(6)

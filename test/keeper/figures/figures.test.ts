@@ -6,6 +6,7 @@ import { createFigures } from '../../../keeper/figures/figures.ts'
 import { createFigureStore } from '../../../keeper/figures/store.ts'
 import { createMetrics } from '../../../keeper/metrics.ts'
 import { e18, perpetual } from '../../support/markets.ts'
+import { projectMirror } from '../../support/mirror.ts'
 import { MarketFixture, SILENT_LOGGER } from '../support/market-fixture.ts'
 
 const HOUR = 3_600_000
@@ -71,9 +72,10 @@ describe('the figures of a market', () => {
       .execute()
     const own = { user_id: backstop.account, market_id: perpetual.marketId }
     await sql`
-      insert into positions (user_id, market_id, matched_size, matched_entry_notional, matched_folded_margin, matched_leverage)
-      values (${own.user_id}, ${own.market_id}, -1000, 1, 1, 1)
+      insert into positions (user_id, market_id, size, leverage, matched_size, matched_leverage)
+      values (${own.user_id}, ${own.market_id}, -400, 1, -1000, 1)
     `.execute(db)
+    await projectMirror(db)
     for (const [number, { account }] of [alice, bob].entries()) {
       const running = {
         market_id: 1,
@@ -120,6 +122,25 @@ describe('the figures of a market', () => {
     expect(await published()).to.not.have.any.keys('funding_rate')
     running.reset()
     expect(await published()).to.deep.equal({})
+  })
+
+  it('when the read model is being filled, the figures of the backstop are absent', async () => {
+    const { db } = fixture
+    const backstop = await fixture.trader('backstop', '70')
+    await db
+      .updateTable('markets')
+      .set({ backstop: backstop.wallet.address.toLowerCase(), backstop_cap: e18('400') })
+      .execute()
+    await projectMirror(db)
+    await sql`update read.places set fill_to = 5 where shard = 'm1'`.execute(db)
+    const running = await read()
+    expect(await published())
+      .to.include.keys('market_deficit')
+      .and.to.not.have.any.keys('backstop_balance')
+    await sql`update read.places set fill_to = null`.execute(db)
+    fixture.clock.value += INTERVAL_MS
+    await read(running)
+    expect(await published()).to.include({ backstop_balance: 70 })
   })
 
   it('when less than the interval has passed, nothing is read; a read from before a loss is not published', async () => {

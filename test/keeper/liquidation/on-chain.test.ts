@@ -6,6 +6,7 @@ import type { LiquidationChanged } from '../../../domain/journal/liquidation-row
 import { CANCEL_GRACE } from '../../../domain/settlement/durations.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import { perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
 import { expectConsistent } from '../support/invariants.ts'
@@ -64,7 +65,7 @@ describe('the steps of a liquidation on the chain', function () {
 
   /** The positions and free balances of the database are those of the contracts. */
   async function expectAsOnChain(): Promise<void> {
-    const rows = await fixture.db
+    const rows = await withMirror(fixture.db)
       .selectFrom('positions')
       .innerJoin('users', 'users.user_id', 'positions.user_id')
       .selectAll()

@@ -6,6 +6,7 @@ import type { Fence } from '../../../db/fence.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import { IIsolatedTrader__factory } from '../../../typechain-types/factories/interfaces/IIsolatedTrader__factory.ts'
 import { perpetual } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { loadInputs } from '../../support/rows/batches.ts'
 import { ActionFixture, RATE } from '../support/action-fixture.ts'
 import { type ChainFixture, useChain } from '../support/chain-fixture.ts'
@@ -70,7 +71,7 @@ describe('the queue of actions', function () {
     expect((await actions.funding()).index).to.equal(fundingIndex)
     for (const { wallet, account } of traders) {
       const { size } = await fixture.trading().position(wallet.address)
-      const stored = await fixture.db
+      const stored = await withMirror(fixture.db)
         .selectFrom('positions')
         .select(['size', 'matched_size'])
         .where('user_id', '=', account)

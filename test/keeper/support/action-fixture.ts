@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { parseEther } from 'ethers'
 import type { SingleAction } from '../../../domain/actions/action.ts'
 import type { QueueRefusal } from '../../../domain/actions/queue.ts'
+import type { ExchangeState } from '../../../domain/exchange/state.ts'
 import { type FundingState, fundingIndexAt } from '../../../domain/prices/funding-state.ts'
 import type { OracleReport } from '../../../domain/settlement/settlement.ts'
 import type { Address, HourlyFunding, Millis, Price, Steps } from '../../../domain/units.ts'
@@ -104,9 +105,9 @@ export class ActionFixture {
   async deleverageInsolvent(ticks: number, shares: Shares): Promise<number | null> {
     const { spec } = this.#fixture
     const report = await this.report(ticks)
-    const positions = await untouchedPositions(this.#fixture.db, spec.marketId)
     let isLegal = true
-    const build = ({ asOf, funding }: QueueEnd): SingleAction | null => {
+    const build = ({ asOf, funding }: QueueEnd, state: ExchangeState): SingleAction | null => {
+      const positions = untouchedPositions(state, spec.marketId)
       const index = fundingIndexAt(funding, asOf)
       const terms = { spec, index, oracle: report.price, backstop: 'unknown' } as const
       const parties = legalDeleveraging(terms, positions, shares)

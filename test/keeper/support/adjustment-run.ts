@@ -29,6 +29,7 @@ import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { plainKey } from '../../../service/keys/key-source.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { loginOf } from '../../support/postgres.ts'
 import { insertAttempt } from '../../support/rows/adjustments.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
@@ -256,7 +257,7 @@ export class AdjustmentRun {
       const held = attempts.filter(({ user_id }) => user_id === trader.account).map((one) => one.held)
       expect(reserved).to.equal(held.reduce((sum, one) => sum + one, 0n))
       expect(free).to.equal((await bank.account(trader.wallet.address)).free)
-      const position = await db
+      const position = await withMirror(db)
         .selectFrom('positions')
         .selectAll()
         .where('user_id', '=', trader.account)

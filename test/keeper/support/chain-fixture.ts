@@ -31,6 +31,7 @@ import { IsolatedTrader__factory } from '../../../typechain-types/factories/Isol
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { TestUSDM__factory } from '../../../typechain-types/factories/TestUSDM__factory.ts'
 import { AdoptingEngine } from '../../support/adopting-engine.ts'
+import { accountIn } from '../../support/mirror.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { type Auction, createAuction, createMarketMemory } from './engine-turns.ts'
 import { MarketFixture, NO_METRICS, RULES, realClock, SILENT_LOGGER, type Trader } from './market-fixture.ts'
@@ -230,7 +231,7 @@ export class ChainFixture extends MarketFixture {
 
   /** The account's ledger as the indexer has recorded it. */
   account({ account }: Trader) {
-    return this.db.selectFrom('accounts').selectAll().where('user_id', '=', account).executeTakeFirstOrThrow()
+    return accountIn(this.db, account)
   }
 
   trading() {

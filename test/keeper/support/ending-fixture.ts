@@ -16,6 +16,7 @@ import { createRelayerStore } from '../../../keeper/relayer/store.ts'
 import { plainKey } from '../../../service/keys/key-source.ts'
 import { feedIdOf, finalFeedIdOf } from '../../../stack/deploy.ts'
 import { passTime } from '../../support/chain-faults.ts'
+import { projectMirror, withMirror } from '../../support/mirror.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { type ChainFixture, POLICY } from './chain-fixture.ts'
 import { NO_METRICS, SILENT_LOGGER, type Trader } from './market-fixture.ts'
@@ -90,6 +91,7 @@ export class EndingFixture {
     const block = await this.fixture.chainSide.provider.getBlock('latest')
     this.#headTime = ((block?.timestamp ?? 0) * 1000) as Millis
     await this.fixture.readHead()
+    await projectMirror(this.fixture.db)
     await this.#pass(this.#ending)
     await this.#delivery.settled()
   }
@@ -102,10 +104,17 @@ export class EndingFixture {
       const settlement = this.fixture.settlement()
       await settlement.start(this.#settling)
       await settlement.settleAll(this.#settling)
+      await projectMirror(this.fixture.db)
       if (await isDone()) return
       if (Date.now() > deadline)
         throw new Error(`still not done: ${JSON.stringify(await this.transactions())}`)
     }
+  }
+
+  /** The indexer follows the chain, and the read model its rows. */
+  async follow(): Promise<void> {
+    await this.fixture.follow()
+    await projectMirror(this.fixture.db)
   }
 
   /** The chain's time passes, and all clocks with it. */
@@ -114,7 +123,7 @@ export class EndingFixture {
     await passTime(fixture.chainSide, ms)
     const block = await fixture.chainSide.provider.getBlock('latest')
     fixture.clock.value = (block?.timestamp ?? 0) * 1000
-    await fixture.follow()
+    await this.follow()
   }
 
   /** The market is announced to close, and closes. */
@@ -155,7 +164,7 @@ export class EndingFixture {
   }
 
   async freeOf({ account }: Trader): Promise<bigint> {
-    const row = await this.fixture.db
+    const row = await withMirror(this.fixture.db)
       .selectFrom('accounts')
       .select('free')
       .where('user_id', '=', account)
@@ -164,7 +173,7 @@ export class EndingFixture {
   }
 
   async openPositions(): Promise<number> {
-    const rows = await this.fixture.db
+    const rows = await withMirror(this.fixture.db)
       .selectFrom('positions')
       .select('user_id')
       .where('size', '<>', 0)

@@ -2,8 +2,9 @@
 import { expect } from 'chai'
 import type { NonceManager } from 'ethers'
 import type { Address } from '../../../domain/units.ts'
-import { freeByAddress, MarketEnding } from '../../support/market-ending.ts'
+import { MarketEnding } from '../../support/market-ending.ts'
 import { price } from '../../support/markets.ts'
+import { freeInMirror, withMirror } from '../../support/mirror.ts'
 import type { Fault } from './any-fault.ts'
 import type { FaultRun } from './fault-run.ts'
 import { expectConsistent, expectSameReadModel } from './invariants.ts'
@@ -128,17 +129,21 @@ export class EndingRun {
     const due = await this.#ending.reportDeficits(accounts)
     await this.#run.keepBlocks()
     await fixture.follow()
-    const free = await freeByAddress(fixture.db)
+    const free = await freeInMirror(fixture.db)
     await this.#ending.claim(due.keys())
     await fixture.follow()
     await this.#run.take({ kind: 'fork', depth, isForeign: false })
     await this.#ending.claim(due.keys())
     await fixture.follow()
-    for (const [account, amount] of await freeByAddress(fixture.db))
+    for (const [account, amount] of await freeInMirror(fixture.db))
       expect(amount - (free.get(account) ?? 0n), `paid to ${account}`).to.equal(due.get(account) ?? 0n)
     const moves = await fixture.rows('positions_moved')
     for (const { cause } of moves.filter(({ rollback }) => !rollback)) this.#run.count(cause)
-    const open = await fixture.db.selectFrom('positions').select('user_id').where('size', '<>', 0).execute()
+    const open = await withMirror(fixture.db)
+      .selectFrom('positions')
+      .select('user_id')
+      .where('size', '<>', 0)
+      .execute()
     expect(open).to.deep.equal([])
     expect((await this.#ending.pool()) < DUST, `left in the pool: ${await this.#ending.pool()}`).to.equal(
       true,

@@ -7,6 +7,7 @@ import type { Side } from '../../../domain/orders/order.ts'
 import type { HourlyFunding } from '../../../domain/units.ts'
 import { MarginBank__factory } from '../../../typechain-types/factories/MarginBank__factory.ts'
 import { foreignTransfer, replaceBlocks } from '../../support/chain-faults.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import { loadInputs } from '../../support/rows/batches.ts'
 import { ActionFixture, RATE } from './action-fixture.ts'
@@ -367,10 +368,10 @@ export class FaultRun {
     const users = await db.selectFrom('users').select(['user_id', 'address']).execute()
     for (const { user_id, address } of users) {
       const { free } = await bank.account(address)
-      const own = db.selectFrom('accounts').select('free').where('user_id', '=', user_id)
+      const own = withMirror(db).selectFrom('accounts').select('free').where('user_id', '=', user_id)
       expect((await own.executeTakeFirst())?.free ?? 0n, `free of ${user_id}`).to.equal(free)
       const { size, entryNotional, margin } = await trading.position(address)
-      const held = db.selectFrom('positions').selectAll().where('user_id', '=', user_id)
+      const held = withMirror(db).selectFrom('positions').selectAll().where('user_id', '=', user_id)
       const row = await held.executeTakeFirst()
       expect(
         [BigInt(row?.size ?? 0), row?.entry_notional ?? 0n, row?.folded_margin ?? 0n],

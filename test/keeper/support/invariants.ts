@@ -1,6 +1,5 @@
 /** What holds in the database between any two transactions. */
 import { expect } from 'chai'
-import { matchedPosition } from '../../../db/positions.ts'
 import { MarketBook } from '../../../domain/book/market-book.ts'
 import { marketShard } from '../../../domain/journal/journal-row.ts'
 import { executableSteps } from '../../../domain/orders/executable.ts'
@@ -9,13 +8,14 @@ import { isLeaving, isTerminal, type OrderLife } from '../../../domain/orders/or
 import { reservationPerStep } from '../../../domain/orders/reservation.ts'
 import type { Steps, UserId } from '../../../domain/units.ts'
 import { projectAll } from '../../../indexer/project/project-shards.ts'
+import { matchedPosition, withMirror } from '../../support/mirror.ts'
 import type { MarketFixture } from './market-fixture.ts'
 import { type MatchedFill, matchedFills } from './matched-fills.ts'
 
 /** Fails unless every account holds back exactly what its orders do, and positions and fills add up. */
 export async function expectConsistent(fixture: MarketFixture): Promise<void> {
   const orders = await fixture.orders()
-  const accounts = await fixture.db.selectFrom('accounts').selectAll().execute()
+  const accounts = await withMirror(fixture.db).selectFrom('accounts').selectAll().execute()
   // A block that leaves the chain takes its credits with it, until its parts are mined again.
   const fills = await matchedFills(fixture.db)
   const retried = fills.filter(({ status }) => status === 'RETRYING')
@@ -61,7 +61,7 @@ async function expectFillsAddUp({ db, spec }: MarketFixture, fills: readonly Mat
       order.order_id,
     ).to.equal(order.held)
   }
-  const positions = await db
+  const positions = await withMirror(db)
     .selectFrom('positions')
     .selectAll()
     .where('market_id', '=', spec.marketId)
@@ -129,7 +129,11 @@ async function expectLoaded({ db, spec, engine }: MarketFixture, book: MarketBoo
   const own = engine.state.books.of(spec.marketId)
   expect(own.book.orders()).to.deep.equal(book.book.orders())
   expect(own.waiting.orders()).to.deep.equal(book.waiting.orders())
-  const rows = await db.selectFrom('positions').selectAll().where('market_id', '=', spec.marketId).execute()
+  const rows = await withMirror(db)
+    .selectFrom('positions')
+    .selectAll()
+    .where('market_id', '=', spec.marketId)
+    .execute()
   const matched = engine.state.marketIndexes.matched(spec.marketId)
   for (const row of rows) expect(matched.of(row.user_id as UserId)).to.deep.equal(matchedPosition(row))
   for (const row of rows.filter(({ matched_size }) => matched_size === 0))
@@ -165,7 +169,7 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
       },
     })),
   )
-  const positions = await db.selectFrom('positions').selectAll().execute()
+  const positions = await withMirror(db).selectFrom('positions').selectAll().execute()
   for (const { user_id, size, pending } of await db.selectFrom('read.positions').selectAll().execute()) {
     const own = positions.find((row) => row.user_id === user_id)
     expect([size, pending], `position of ${user_id}`).to.deep.equal([
@@ -179,7 +183,7 @@ export async function expectSameReadModel(fixture: MarketFixture): Promise<void>
 /** The levels promise what the book can execute on the matched positions. */
 async function expectSameLevels(fixture: MarketFixture): Promise<void> {
   const { book } = new MarketBook(fixture.spec, await fixture.orders())
-  const positions = await fixture.db.selectFrom('positions').selectAll().execute()
+  const positions = await withMirror(fixture.db).selectFrom('positions').selectAll().execute()
   const matched = new Map(positions.map(({ user_id, matched_size }) => [user_id, matched_size as Steps]))
   const limits = book.orders().filter(({ type }) => type === 'LIMIT')
   const shares = [...Map.groupBy(limits, ({ account }) => account)].flatMap(([account, own]) => {

@@ -24,6 +24,7 @@ import type { Logger } from '../../../service/logger.ts'
 import type { AdoptingEngine, AdoptingOptions } from '../../support/adopting-engine.ts'
 import { type BuildAction, enqueueOn } from '../../support/enqueue.ts'
 import { e18 } from '../../support/markets.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { freshDatabase } from '../../support/postgres.ts'
 import { changeReserved, lockAccounts } from '../../support/rows/accounts.ts'
 import { appendRows, lockShard } from '../../support/rows/journal.ts'
@@ -172,7 +173,7 @@ export class MarketFixture {
       .values({ address: addressOf(wallet), created_at: 0 })
       .returning('user_id')
       .executeTakeFirstOrThrow()
-    await this.db
+    await withMirror(this.db)
       .insertInto('accounts')
       .values({ user_id, free: e18(free) })
       .execute()
@@ -283,7 +284,7 @@ export class MarketFixture {
   }
 
   async #reserve(tx: Tx, by: Trader, order: Order, seq: number) {
-    const position = await tx
+    const position = await withMirror(tx)
       .selectFrom('positions')
       .select('matched_size')
       .where('user_id', '=', by.account)

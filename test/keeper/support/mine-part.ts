@@ -18,6 +18,7 @@ import type {
   Ticks,
 } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { PATIENCE } from '../../support/patience.ts'
 import type { PartKey } from '../../support/rows/actions.ts'
 import { partOf } from '../../support/rows/actions.ts'
@@ -65,7 +66,7 @@ async function settledPart(fixture: MarketFixture, action: Action): Promise<Batc
     .executeTakeFirstOrThrow()
   const filled = await fillsOf(fixture, action)
   const accounts = filled.map(({ account }) => account)
-  const rows = await db
+  const rows = await withMirror(db)
     .selectFrom('positions')
     .selectAll()
     .where('market_id', '=', spec.marketId)

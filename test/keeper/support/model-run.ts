@@ -15,6 +15,7 @@ import type { Seconds, Ticks } from '../../../domain/units.ts'
 import { ask } from '../../../keeper/engine/link/engine.ts'
 import { createVoids } from '../../../keeper/settlement/store.ts'
 import { voidFrom } from '../../../keeper/settlement/void-batches.ts'
+import { withMirror } from '../../support/mirror.ts'
 import { ModelLiquidations } from '../../support/model-liquidations.ts'
 import { Model } from '../../support/order-model.ts'
 import type { ModelOrder, Observed } from '../../support/order-model-terms.ts'
@@ -128,7 +129,10 @@ export class ModelRun {
     }))
     const byId = (a: { id: string }, b: { id: string }) => a.id.localeCompare(b.id)
     expect(told.sort(byId)).to.deep.equal(expected.sort(byId))
-    for (const { user_id, reserved } of await this.fixture.db.selectFrom('accounts').selectAll().execute()) {
+    for (const { user_id, reserved } of await withMirror(this.fixture.db)
+      .selectFrom('accounts')
+      .selectAll()
+      .execute()) {
       expect(reserved, `reserved of ${user_id}`).to.equal(this.model.reservedOf(user_id))
     }
   }
@@ -157,7 +161,7 @@ export class ModelRun {
       status: isConditional(type) ? 'PENDING_TRIGGER' : 'OPEN',
       reservedPrice: reservedPriceOf(spec, terms, priceBand(spec, priceOf(spec, this.#price as Ticks))),
     })
-    const { free } = await this.fixture.db
+    const { free } = await withMirror(this.fixture.db)
       .selectFrom('accounts')
       .select('free')
       .where('user_id', '=', by.account)
@@ -338,8 +342,8 @@ export class ModelRun {
   }
 
   async #observed(): Promise<Observed> {
-    const accounts = await this.fixture.db.selectFrom('accounts').selectAll().execute()
-    const positions = await this.fixture.db.selectFrom('positions').selectAll().execute()
+    const accounts = await withMirror(this.fixture.db).selectFrom('accounts').selectAll().execute()
+    const positions = await withMirror(this.fixture.db).selectFrom('positions').selectAll().execute()
     return {
       free: new Map(accounts.map(({ user_id, free }) => [user_id, free])),
       mined: new Map(positions.map((row) => [row.user_id, minedPosition(row)])),

@@ -23,6 +23,7 @@ import type {
   Ticks,
   UserId,
 } from '../../../domain/units.ts'
+import { withMirror } from '../../support/mirror.ts'
 
 /** Sequences that are wanted: of all rows. Orders that a test has inserted in masses leave gaps. */
 const EVERY = 1e9
@@ -133,7 +134,7 @@ export class StoredState {
   }
 
   async #adoptAccounts(tx: Tx): Promise<void> {
-    for (const row of await tx.selectFrom('accounts').selectAll().execute()) {
+    for (const row of await withMirror(tx).selectFrom('accounts').selectAll().execute()) {
       this.state.accounts.put({
         userId: row.user_id as UserId,
         free: row.free as Quote,
@@ -141,7 +142,7 @@ export class StoredState {
         reserved: row.reserved as Quote,
       })
     }
-    for (const row of await tx.selectFrom('positions').selectAll().execute()) {
+    for (const row of await withMirror(tx).selectFrom('positions').selectAll().execute()) {
       this.state.positions.put({
         userId: row.user_id as UserId,
         marketId: row.market_id as MarketId,

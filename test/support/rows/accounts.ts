@@ -3,12 +3,13 @@ import { CompiledQuery } from 'kysely'
 import type { Tx } from '../../../db/client.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import { anyOf } from '../../../db/values.ts'
+import { withMirror } from '../mirror.ts'
 
 /** Locks account rows in ascending order until the transaction ends, and returns them. Shard locks come first. */
 export async function lockAccounts(tx: Tx, userIds: Iterable<number>) {
   const ids = [...new Set(userIds)]
   if (ids.length === 0) return []
-  return tx
+  return withMirror(tx)
     .selectFrom('accounts')
     .selectAll()
     .where('user_id', '=', anyOf('bigint', ids))

@@ -3,21 +3,16 @@ import type pg from 'pg'
 
 export interface ManyAccounts {
   readonly count: number
-  readonly free: bigint
   /** Time of their creation, in milliseconds. */
   readonly at: number
 }
 
 /** Users 1 to `count`, each with its number as its address. */
-export async function insertAccounts(pool: pg.Pool, { count, free, at }: ManyAccounts): Promise<void> {
+export async function insertAccounts(pool: pg.Pool, { count, at }: ManyAccounts): Promise<void> {
   await pool.query(
     `insert into users (user_id, address, created_at) overriding system value
      select n, '0x' || lpad(to_hex(n), 40, '0'), $2::bigint from generate_series(1, $1::bigint) n`,
     [count, at],
   )
-  await pool.query(
-    'insert into accounts (user_id, free) select n, $2::numeric from generate_series(1, $1::bigint) n',
-    [count, free],
-  )
-  await pool.query('analyze users, accounts')
+  await pool.query('analyze users')
 }
