@@ -2,19 +2,21 @@
  * `npm run mutation`: generates mutants of the contracts and runs tests against each until one fails. Arguments select files:
  * `npm run mutation -- FeeLib`. `--minutes 9` stops early and the next run resumes. A killed mutant is not run again while its
  * file stays unchanged; `--fresh` runs all of them. `--sample 20 --seed 1` runs that many, selected by the seed, whatever the
- * saved results are.
+ * saved results are. `--since <commit>` runs those on lines that have changed since.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import {
   argumentsOf,
+  orExit,
   positiveNumber,
   text,
   toggle,
   wholeNumber,
   withDefault,
 } from '../../service/command-line.ts'
+import { linesChangedSince } from './changed-lines.ts'
 import { type Mutant, mutantsOf, nameOf } from './mutants.ts'
 import { OTHERS, TARGETS, type Target, type TestStage } from './targets.ts'
 import type { Task, Verdict } from './worker.ts'
@@ -227,6 +229,7 @@ const { positionals, ...values } = argumentsOf({
     fresh: toggle('run every mutant again'),
     sample: wholeNumber('run only this many, whatever the saved results are', { least: 1 }),
     seed: withDefault(text('<text>', 'selects the sample'), '1'),
+    since: text('<commit>', 'run only those on lines that have changed since the commit'),
   },
 })
 const started = Date.now()
@@ -238,9 +241,14 @@ const isNamed = ({ file }: Target): boolean => positionals.some((name) => file.i
 const all = (positionals.length === 0 ? TARGETS : [...TARGETS, ...OTHERS].filter(isNamed)).flatMap((target) =>
   trackedMutantsOf(target, results),
 )
+const { since } = values
+const changed = since === undefined ? null : orExit(() => linesChangedSince(since))
+const wanted = all.filter(
+  ({ mutant }) => changed === null || changed.get(mutant.file)?.has(mutant.line) === true,
+)
 const chosen = isSample
-  ? [...all].sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1)).slice(0, values.sample)
-  : all
+  ? [...wanted].sort((a, b) => (a.place(values.seed) < b.place(values.seed) ? -1 : 1)).slice(0, values.sample)
+  : wanted
 const until = values.minutes ? started + values.minutes * 60_000 : Number.POSITIVE_INFINITY
 mkdirSync('cache', { recursive: true })
 const save = (): void => {
