@@ -74,8 +74,10 @@ async function readState(
   const report = { price: row.report_price as Price, observedAt: row.report_at as Millis }
   return {
     ...state,
-    ...{ now: row.now as Millis, sessionKey },
-    ...{ terms: toMarketTerms(row, fromStoredSpec(row.spec)), funding: toFunding(row.funding) },
+    now: row.now as Millis,
+    sessionKey,
+    terms: toMarketTerms(row, fromStoredSpec(row.spec)),
+    funding: toFunding(row.funding),
     report: row.report_price === null ? null : { ...report, signatures: row.signatures as `0x${string}` },
     usedReport:
       row.used_price === null ? null : { price: row.used_price as Price, observedAt: row.used_at as Millis },

@@ -1,4 +1,5 @@
 /** Positions on which a job may decide. */
+import { matchedOf } from '../../domain/exchange/market-indexes.ts'
 import { pendingActions } from '../../domain/exchange/queued-actions.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { Position } from '../../domain/positions/position.ts'
@@ -15,14 +16,6 @@ export function untouchedPositions(state: ExchangeState, marketId: number): Posi
     .filter((row) => row.marketId === marketId && row.matchedSize !== 0 && !touched.has(row.userId))
     .sort((a, b) => b.userId - a.userId)
   return new Map(
-    untouched.map((row): [Address, Position] => [
-      state.users.need(row.userId).address,
-      {
-        size: row.matchedSize,
-        entryNotional: row.matchedEntryNotional,
-        foldedMargin: row.matchedFoldedMargin,
-        leverage: row.matchedLeverage,
-      },
-    ]),
+    untouched.map((row): [Address, Position] => [state.users.need(row.userId).address, matchedOf(row)]),
   )
 }

@@ -4,8 +4,7 @@ import type { MarketId, Quote, UserId } from '../../../units.ts'
 import type { Decider } from '../../decide.ts'
 import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
-import { keyOfFloor } from '../../tables/chain.ts'
-import { minedPosition } from './read.ts'
+import { minedPosition, nonceFloor } from './read.ts'
 
 export interface AccountStateCommand {
   readonly kind: 'account_state'
@@ -34,24 +33,27 @@ export const readAccountState: Decider<AccountStateCommand, AccountStateAnswer> 
   const account = state.accounts.get(userId)
   if (account === undefined) return null
   const { address } = state.users.need(userId)
-  const floor = state.nonceFloors.get(keyOfFloor({ market_id: marketId, account: address }))
   return {
     funds: (account.free + account.pendingWithdrawal) as Quote,
     position: minedPosition(state.positions.get(userId, marketId)),
     isMoving: isMoving(state, command),
-    minimumNonce: BigInt(floor?.minimum ?? '0'),
+    minimumNonce: nonceFloor(state, marketId, address),
   }
 }
 
-const isMoving = (state: ExchangeState, { userId, marketId, adjustmentId }: AccountStateCommand): boolean =>
-  state.orderIndex.liveOf(marketId, userId).some(({ settling }) => settling > 0) ||
-  pendingActions(state, marketId).some(({ touches }) => touches.includes(userId)) ||
-  isAnotherFirst(state, { userId, marketId, adjustmentId })
+function isMoving(state: ExchangeState, command: AccountStateCommand): boolean {
+  const { userId, marketId } = command
+  return (
+    state.orderIndex.liveOf(marketId, userId).some(({ settling }) => settling > 0) ||
+    pendingActions(state, marketId).some(({ touches }) => touches.includes(userId)) ||
+    isAnotherFirst(state, command)
+  )
+}
 
 /** Attempts are signed in the order of their acceptance. A signed attempt may still be mined. */
 function isAnotherFirst(
   state: ExchangeState,
-  { userId, marketId, adjustmentId }: Omit<AccountStateCommand, 'kind'>,
+  { userId, marketId, adjustmentId }: AccountStateCommand,
 ): boolean {
   const open = state.attemptIndex.allInFlight(marketId, userId)
   const own = open.findIndex(({ adjustment_id }) => adjustment_id === adjustmentId)

@@ -20,9 +20,10 @@ import {
 import type { Millis } from '../../../units.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 import type { ExchangeState } from '../../state.ts'
-import { BANK, keyOfFloor, keyOfSessionKey, type RelayRow } from '../../tables/chain.ts'
+import { BANK, keyOfSessionKey, type RelayRow } from '../../tables/chain.ts'
 import { cancelSignedBy, cancelUncovered } from './cancel-orders.ts'
 import { blockTime, type FactContext, minedAt, userOf } from './fact-context.ts'
+import { nonceFloor } from './read.ts'
 
 type Log = LoggedFact['log']
 
@@ -138,9 +139,6 @@ function endOf(state: ExchangeState, operation: RelayRow, success: boolean): Rel
     floor: isOfMarket ? nonceFloor(state, effect.marketId, owner) : 0n,
   })
 }
-
-const nonceFloor = (state: ExchangeState, marketId: number, account: string): bigint =>
-  BigInt(state.nonceFloors.get(keyOfFloor({ market_id: marketId, account }))?.minimum ?? 0)
 
 export function invalidateNonces(context: FactContext, fact: MarginNoncesInvalidatedFact, log: Log): void {
   const { spec, account, minimum } = fact

@@ -9,6 +9,7 @@ import { idOf } from '../../apply/orders.ts'
 import { pendingActions } from '../../queued-actions.ts'
 import type { ExchangeState } from '../../state.ts'
 import type { PositionRow } from '../../tables/accounts.ts'
+import { keyOfFloor } from '../../tables/chain.ts'
 import { batchKey } from '../../tables/markets.ts'
 import type { FillRow, OrderRow } from '../../tables/orders.ts'
 
@@ -70,6 +71,12 @@ export function minedPositions(
   }
   return positions
 }
+
+// ---------------------------------------------------------------------- margin nonces
+
+/** Minimum valid nonce of the account's signed adjustments in the market. */
+export const nonceFloor = (state: ExchangeState, marketId: number, account: string): bigint =>
+  BigInt(state.nonceFloors.get(keyOfFloor({ market_id: marketId, account }))?.minimum ?? 0)
 
 // ---------------------------------------------------------------------- fills
 

@@ -21,7 +21,8 @@ import type { Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'
 import { listedSpec, marketTermsAt } from '../../market-terms.ts'
 import type { ExchangeState } from '../../state.ts'
-import { keyOfFloor, keyOfLiquidation, keyOfNonce } from '../../tables/chain.ts'
+import { keyOfLiquidation, keyOfNonce } from '../../tables/chain.ts'
+import { nonceFloor } from '../chain/read.ts'
 import type { PlaceRefusal, SignerMismatch } from './command.ts'
 import { admissionInput } from './place.ts'
 import { signingKey } from './relays.ts'
@@ -127,7 +128,6 @@ function admissionOf(
   const released = cancels.reduce((sum, { reserved_delta }) => sum - BigInt(reserved_delta), 0n)
   const { address } = state.users.need(userId)
   const failedAt = state.attemptIndex.failedAt(marketId, userId)
-  const minimum = state.nonceFloors.get(keyOfFloor({ market_id: marketId, account: address }))?.minimum ?? '0'
   const used = keyOfNonce({ market_id: marketId, user_id: userId, nonce: String(nonce) })
   const verdict = admitAdjustment({
     adjustment: signed.adjustment,
@@ -139,7 +139,7 @@ function admissionOf(
     fundingIndex,
     oracle,
     available: (available + released) as Quote,
-    minimumNonce: BigInt(minimum),
+    minimumNonce: nonceFloor(state, marketId, address),
     isNonceUsed: state.usedNonces.get(used) !== undefined,
     isLiquidating: state.liquidations.get(keyOfLiquidation(marketId, userId)) !== undefined,
     failedAt: failedAt !== null && failedAt > now - FAILURE_PAUSE ? (failedAt as Millis) : null,

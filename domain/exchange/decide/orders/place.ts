@@ -26,6 +26,7 @@ import { accept, refuse, type Verdict } from '../../../verdict.ts'
 import { acceptedOrder, acceptedSignature } from '../../apply/orders.ts'
 import type { Draft } from '../../draft.ts'
 import type { Inputs } from '../../inputs.ts'
+import { matchedOf } from '../../market-indexes.ts'
 import { listedSpec, marketFunding, marketTermsAt } from '../../market-terms.ts'
 import type { ExchangeState } from '../../state.ts'
 import { flatPosition } from '../../tables/accounts.ts'
@@ -231,12 +232,7 @@ export function admissionInput(
     mode: terms.mode,
     oracle: isFresh ? report.price : null,
     now,
-    position: {
-      size: row.matchedSize,
-      entryNotional: row.matchedEntryNotional,
-      foldedMargin: row.matchedFoldedMargin,
-      leverage: row.matchedLeverage,
-    },
+    position: matchedOf(row),
     fundingIndex: fundingIndexAt(marketFunding(state, marketId), now),
     resting: restingTotals(state, terms.reserving, account, row.matchedSize),
     available: (free - reserved) as Quote,

@@ -23,7 +23,8 @@ import type { Address, Millis, UserId } from '../../../units.ts'
 import type { Decider } from '../../decide.ts'
 import { ACCOUNTS, type Draft } from '../../draft.ts'
 import type { ExchangeState } from '../../state.ts'
-import { keyOfFloor, keyOfSessionKey, type RelayRow } from '../../tables/chain.ts'
+import { keyOfSessionKey, type RelayRow } from '../../tables/chain.ts'
+import { nonceFloor } from '../chain/read.ts'
 
 export interface AcceptRelayCommand {
   readonly kind: 'accept_relay'
@@ -116,8 +117,7 @@ interface EffectScope {
 function effectRefusal(state: ExchangeState, { owner, effect, open, now }: EffectScope): RelayRefusal | null {
   if (effect.kind === 'invalidate_margin_nonces') {
     const { marketId, minimum: received } = effect
-    const floor = state.nonceFloors.get(keyOfFloor({ market_id: marketId, account: owner }))
-    const minimum = BigInt(floor?.minimum ?? 0)
+    const minimum = nonceFloor(state, marketId, owner)
     return received > minimum ? null : { code: 'MARGIN_NONCE_NOT_RAISED', minimum, received }
   }
   const { sessionKey, kind } = effect
