@@ -7,7 +7,9 @@ const HUNK = /^@@ -\S+ \+(\d+)(?:,(\d+))? @@/
 
 /** By file. Numbers are those of the present files, committed or not. Throws a UsageError if there is no such commit. */
 export function linesChangedSince(commit: string): ReadonlyMap<string, ReadonlySet<number>> {
-  const args = ['diff', '--unified=0', commit, '--', 'contracts']
+  // A user's settings of git can change prefixes and program.
+  const form = ['--unified=0', '--no-ext-diff', '--no-color', '--src-prefix=a/', '--dst-prefix=b/']
+  const args = ['diff', ...form, commit, '--', 'contracts']
   const { status, stdout } = spawnSync('git', args, { encoding: 'utf8', maxBuffer: 1e9 })
   if (status !== 0) throw new UsageError(`--since must be a commit of this repository; received ${commit}`)
   const changed = new Map<string, Set<number>>()
