@@ -33,6 +33,7 @@ import { addressOf, MarketFixture, RULES, type Trader } from '../keeper/support/
 import { createExplainedDb, type ExplainedDb } from '../support/explained-db.ts'
 import { GROWN_CHAIN, GROWN_RELAYER, growDatabase, grownHash } from '../support/grown-database.ts'
 import { perpetual } from '../support/markets.ts'
+import { markProjected } from '../support/mirror.ts'
 import { loadInputs } from '../support/rows/batches.ts'
 
 /** Each grown table has more than 300 pages, and a whole index of it more than 100. */
@@ -243,10 +244,7 @@ describe('the access paths of the write side', function () {
   it('when a market with many open positions and paid claims has ended, its payouts find their rows by an index', async () => {
     const { marketId } = perpetual
     await sql`update read.positions set size = 1 where market_id = ${marketId}`.execute(fixture.db)
-    await sql`
-      insert into read.places (shard, projection, epoch, version, seq) select shard, 'orders', epoch, 1, head from shards
-      on conflict (shard, projection) do update set seq = excluded.seq
-    `.execute(fixture.db)
+    await markProjected(fixture.db)
     await sql`
       update relayer_transactions set purpose = ${claimPurposes(marketId)} || nonce where relayer = ${GROWN_RELAYER}
     `.execute(fixture.db)

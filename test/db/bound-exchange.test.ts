@@ -18,7 +18,7 @@ describe('a database bound to an exchange', () => {
   })
   after(() => db.destroy())
 
-  it('accepts the exchange again, whatever the case of its address', async () => {
+  it('when the exchange binds it again, with its address in another case, it is accepted', async () => {
     await bindExchange(db, { chainId: 6343, bank: BANK.toLowerCase() })
   })
 
@@ -30,7 +30,7 @@ describe('a database bound to an exchange', () => {
     ],
     ['another chain', { chainId: 4326, bank: BANK }, 'CHAIN_ID is 4326'],
   ] as const)
-    it(`refuses an exchange with ${what}, and stays bound`, async () => {
+    it(`when an exchange with ${what} binds it, it refuses and stays bound`, async () => {
       const error = await bindExchange(db, exchange).then(
         () => expect.fail('accepted'),
         (reason: Error) => reason,
@@ -42,7 +42,7 @@ describe('a database bound to an exchange', () => {
       await bindExchange(db, { chainId: 6343, bank: BANK })
     })
 
-  it('belongs to exactly one of two exchanges that bind it at once', async () => {
+  it('when four exchanges bind it at once, it belongs to exactly one exchange', async () => {
     const other = await openDatabase()
     const banks = ['aa', 'bb', 'cc', 'dd'].map((byte) => `0x${byte.repeat(20)}`)
     const results = await Promise.allSettled(

@@ -39,7 +39,7 @@ interface WithMirror extends Database {
   positions: MirroredPositionsTable
 }
 
-/** Of a schema of its own, which test databases search last. */
+/** Test databases search this schema after `public`. */
 export const MIRROR_SCHEMA = `
   create schema mirror;
   create table mirror.accounts (
@@ -169,12 +169,16 @@ export async function projectMirror(db: Db): Promise<void> {
       set size = excluded.size, entry_notional = excluded.entry_notional, folded_margin = excluded.folded_margin,
         leverage = excluded.leverage, pending = excluded.pending
   `.execute(db)
-  await sql`
+  await markProjected(db)
+}
+
+/** The read model counts as having every row of the journals that orders and positions follow. */
+export const markProjected = (db: Db) =>
+  sql`
     insert into read.places (shard, projection, epoch, version, seq)
     select shard, 'orders', epoch, 1, head from shards
     on conflict (shard, projection) do update set seq = excluded.seq
   `.execute(db)
-}
 
 /** Takes users without a row, with their balances, into a state that has no rows yet. */
 export async function adoptUsers(db: Db, state: ExchangeState): Promise<void> {
