@@ -9,6 +9,7 @@ import * as endsInPlace from './migrations/0103-ends-in-place.ts'
 import * as chainFills from './migrations/0104-chain-fills.ts'
 import * as boundExchange from './migrations/0105-bound-exchange.ts'
 import * as accountsAndPositions from './migrations/0106-accounts-and-positions.ts'
+import * as ordersAtTheirEnds from './migrations/0107-orders-at-their-ends.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -18,6 +19,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0104-chain-fills': chainFills,
   '0105-bound-exchange': boundExchange,
   '0106-accounts-and-positions': accountsAndPositions,
+  '0107-orders-at-their-ends': ordersAtTheirEnds,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

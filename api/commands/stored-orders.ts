@@ -1,6 +1,6 @@
 /**
- * Orders as the engine has written them, with what the read model adds: average price, fee and protection price. Their rows follow the engine's
- * answers: they are read once the tables have caught up.
+ * Orders as the engine has written them, with what the read model adds: average price, fee and protection price, and
+ * the fills of a live order. Their rows follow the engine's answers: they are read once the tables have caught up.
  */
 import { CompiledQuery, type Selectable } from 'kysely'
 import type { Db } from '../../db/client.ts'
@@ -18,10 +18,18 @@ export type StoredOrder = Selectable<OrdersTable> & {
 /** The orders by their hashes or ids, which are the keys of the result; keys without an order are omitted. Throws OUTCOME_UNKNOWN if the tables do not catch up. */
 export type FindOrders = (keys: readonly string[]) => Promise<ReadonlyMap<string, StoredOrder>>
 
-/** $1: hashes or ids. The limits force each join to be a lookup by key. */
+/** Columns that the engine's table has from the order's end on, and the read model always. */
+const LIVE_COLUMNS = ['status', 'status_reason', 'filled', 'settling', 'openable', 'reserved', 'held']
+  .map(
+    (name) =>
+      `case when o.ended_at is null then coalesce(r.${name}, o.${name}) else o.${name} end as ${name}`,
+  )
+  .join(', ')
+
+/** $1: hashes or ids. The limits force each join to be a lookup by key. Of two columns with one name the later counts. */
 const storedBy = (key: 'hash' | 'order_id'): string => `
   select
-    o.*, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
+    o.*, ${LIVE_COLUMNS}, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
     coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
   from unnest($1::text[]) k (${key})
   cross join lateral (select * from orders where ${key} = k.${key} limit 1) o

@@ -222,7 +222,7 @@ async function wrongReservations(db: Tx): Promise<string[]> {
   const { rows } = await sql<{ user_id: number; parts: bigint; read: bigint }>`
     select user_id, coalesce(sum(o.reserved), 0) as parts, coalesce(b.reserved, 0) as read
     from read.balances b full join (
-      select user_id, reserved + held as reserved from orders
+      select user_id, reserved + held as reserved from read.orders
       union all select user_id, held from adjustment_attempts
     ) o using (user_id)
     group by user_id, b.reserved
@@ -234,19 +234,21 @@ async function wrongReservations(db: Tx): Promise<string[]> {
   )
 }
 
-/** Waits until no order is settling and the read model has every row of the journal. */
+/** Waits until every part of a batch is settled and the read model has every row of the journal. */
 export async function settled(db: Db, budgetMs = 30_000): Promise<void> {
   const deadline = Date.now() + budgetMs
   for (;;) {
     const { rows } = await sql<{ settling: number; unread: number }>`
-      select (select count(*) from orders where settling > 0) as settling,
+      select (
+          select count(*) from actions where kind = 'settle_part' and status in ('QUEUED', 'SIGNED', 'SUBMITTED')
+        ) as settling,
         (select count(*) from shards s where s.head > (select coalesce(min(p.seq), 0) from read.places p where p.shard = s.shard)) as unread
     `.execute(db)
     const { settling = 0, unread = 0 } = rows[0] ?? {}
     if (settling === 0 && unread === 0) return
     if (Date.now() > deadline)
       throw new Error(
-        `after ${budgetMs} ms ${settling} orders are settling and ${unread} shards are not projected`,
+        `after ${budgetMs} ms ${settling} parts are not settled and ${unread} shards are not projected`,
       )
     await new Promise((resolve) => setTimeout(resolve, 100))
   }

@@ -78,17 +78,39 @@ function orderColumns(state: ExchangeState, order: OrderRow): Columns {
   }
 }
 
+/** Columns that the table has as they were when the order was accepted, triggered or began to close, until it ends. */
+const FROM_THE_END = [
+  'status',
+  'status_reason',
+  'filled',
+  'settling',
+  'openable',
+  'reserved_price',
+  'reserved',
+  'held',
+  'partial_slot',
+]
+
+const withoutLive = (columns: Columns): Columns =>
+  columns.ended_at === null
+    ? Object.fromEntries(Object.entries(columns).filter(([name]) => !FROM_THE_END.includes(name)))
+    : columns
+
 const orders: Comparison = {
   name: 'orders',
   async stored(tx) {
     const rows = await tx.selectFrom('orders').selectAll().execute()
-    return facts(rows, ({ order_id }) => order_id, same)
+    return facts(
+      rows,
+      ({ order_id }) => order_id,
+      (row) => withoutLive(same(row)),
+    )
   },
   held: (state) =>
     facts(
       state.orders.rows(),
       ({ marketId, accepted }) => orderIdOf(marketId, accepted),
-      (order) => orderColumns(state, order),
+      (order) => withoutLive(orderColumns(state, order)),
     ),
 }
 

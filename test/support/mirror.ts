@@ -1,11 +1,15 @@
 /**
  * Accounts and positions of an engine in the test's process, as tables: tests state them before the engine begins, and
- * read them after its decisions. The exchange has them in memory and in the read model.
+ * read them after its decisions. The exchange has them in memory and in the read model. The rows of live orders, which
+ * the exchange writes seldom, follow each change.
  */
 import { type Generated, type Kysely, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
 import type { Database } from '../../db/schema.ts'
 import { stateTable } from '../../db/state-tables.ts'
+import { ordersTable } from '../../db/written-tables.ts'
+import { factsOf } from '../../domain/exchange/decide/orders/facts.ts'
+import { orderColumns } from '../../domain/exchange/order-columns.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Address, Millis, Quote, Steps, UserId } from '../../domain/units.ts'
@@ -152,7 +156,21 @@ const positions = (mark: WrittenMark, state: ExchangeState): TablePart =>
     (rows) => keepingByKey(positionsTable, rows),
   )
 
-export const MIRROR_PARTS: readonly PartFactory[] = [accounts, positions]
+const orders = (mark: WrittenMark, state: ExchangeState): TablePart =>
+  following(
+    mark,
+    state.orders,
+    {
+      keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
+      columnsOf: (order) => ({
+        ...orderColumns(factsOf(state, order)),
+        maker: state.users.need(order.account).address,
+      }),
+    },
+    (rows) => keeping(ordersTable, rows),
+  )
+
+export const MIRROR_PARTS: readonly PartFactory[] = [accounts, positions, orders]
 
 /** Brings the read model's balances and open positions in step with the mirror, for tests without a projector. */
 export async function projectMirror(db: Db): Promise<void> {

@@ -35,7 +35,7 @@ export class WrittenMark {
 }
 
 interface Change<Row> {
-  /** The database's row; undefined if it has none. */
+  /** The row at the last collection; undefined if the database has none. */
   readonly stored: Row | undefined
   /**
    * False if the database may have another row than `stored`, because a group was rolled back after its statements were
@@ -73,20 +73,28 @@ export interface ChangesOptions<Row> {
   readonly keyOf: (row: Row) => string | number
   /** Called for a present row, and for a dropped row before other rows are dropped with it. */
   readonly columnsOf: (row: Row) => Columns
+  /** A present row is written again only when these columns have changed; all by default. */
+  readonly comparedOf?: (row: Row) => Columns
 }
 
 export class Changes<Row extends object> {
   readonly #mark: WrittenMark
   readonly #keyOf: (row: Row) => string | number
   readonly #columnsOf: (row: Row) => Columns
+  readonly #comparedOf: (row: Row) => Columns
   #changes = new Map<string | number, Change<Row>>()
   /** The changes of the last `take`. */
   #taken = new Map<string | number, Change<Row>>()
 
-  constructor(mark: WrittenMark, table: Observed<Row>, { keyOf, columnsOf }: ChangesOptions<Row>) {
+  constructor(
+    mark: WrittenMark,
+    table: Observed<Row>,
+    { keyOf, columnsOf, comparedOf = columnsOf }: ChangesOptions<Row>,
+  ) {
     this.#mark = mark
     this.#keyOf = keyOf
     this.#columnsOf = columnsOf
+    this.#comparedOf = comparedOf
     table.observe((before, after) => this.#note(before, after))
   }
 
@@ -147,10 +155,12 @@ export class Changes<Row extends object> {
       if (dropped !== undefined) rows.dropped.push(dropped)
       return
     }
-    if (isCertain && !isTouched && row === stored) return
-    const columns = this.#columnsOf(row)
-    if (!isCertain || stored === undefined) rows.put.push(columns)
-    else if (isTouched || !areEqual(columns, this.#columnsOf(stored))) rows.changed.push(columns)
+    if (!isCertain || stored === undefined) rows.put.push(this.#columnsOf(row))
+    else if (isTouched || this.#isChanged(row, stored)) rows.changed.push(this.#columnsOf(row))
+  }
+
+  #isChanged(row: Row, stored: Row): boolean {
+    return row !== stored && !areEqual(this.#comparedOf(row), this.#comparedOf(stored))
   }
 }
 

@@ -1,20 +1,33 @@
-/** Orders. They stay in their table when the state releases them. */
+/**
+ * Orders, by which a command finds what it repeats or names. A row has the order as it was accepted, triggered, began to
+ * close and ended: fills of a live order are in the engine and in the read model. The row stays when the state releases the order.
+ */
+import type { Columns } from '../../../db/state-tables.ts'
 import { ordersTable } from '../../../db/written-tables.ts'
 import { factsOf } from '../../../domain/exchange/decide/orders/facts.ts'
 import { orderColumns } from '../../../domain/exchange/order-columns.ts'
 import type { ExchangeState } from '../../../domain/exchange/state.ts'
+import type { OrderRow } from '../../../domain/exchange/tables/orders.ts'
 import { acceptedSeq } from '../../../domain/orders/order.ts'
 import type { MarketId } from '../../../domain/units.ts'
 import { Changes, type WrittenMark } from './changes.ts'
 import { keeping, type TablePart } from './part.ts'
 
+const liveColumns = ({ seq, closingReason, endedAt }: OrderRow): Columns => ({
+  seq,
+  closing_reason: closingReason,
+  ended_at: endedAt,
+})
+
 export function orders(mark: WrittenMark, state: ExchangeState): TablePart {
+  const columnsOf = (order: OrderRow): Columns => ({
+    ...orderColumns(factsOf(state, order)),
+    maker: state.users.need(order.account).address,
+  })
   const changes = new Changes(mark, state.orders, {
     keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
-    columnsOf: (order) => ({
-      ...orderColumns(factsOf(state, order)),
-      maker: state.users.need(order.account).address,
-    }),
+    columnsOf,
+    comparedOf: (order) => (order.endedAt === null ? liveColumns(order) : columnsOf(order)),
   })
   /** Orders of which something other than their record has changed. */
   const noted = new Set<string>()
