@@ -1,6 +1,6 @@
 /**
- * Orders as the engine has written them, with what the read model adds: average price, fee and protection price, and
- * the fills of a live order. Their rows follow the engine's answers: they are read once the tables have caught up.
+ * Orders as the engine has written them, with prices, fees and a live order's fills from the read model. Rows follow
+ * the engine's answers: they are read once the tables have caught up.
  */
 import { CompiledQuery, type Selectable } from 'kysely'
 import type { Db } from '../../db/client.ts'

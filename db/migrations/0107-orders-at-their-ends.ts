@@ -1,6 +1,6 @@
 /**
- * The engine writes an order when it is accepted, triggered, begins to close and ends, and not at each fill. No query
- * looks for settling orders, and without this index each of these writes changes the row in place.
+ * The engine writes an order when it is accepted, triggered, begins to close and ends. Without this index, which no
+ * query needs, such a write changes the row in place.
  */
 import { type Kysely, sql } from 'kysely'
 

@@ -47,9 +47,15 @@ export class AppliedRows {
       this.#takeBack()
       throw error
     }
-    this.#position++
-    const time = timeOf(entry.row)
-    if (time > this.#time) this.#time = time
+    this.#advance(entry)
+  }
+
+  /** Counts rows that the state has already. `marks`: of its undo log, before each row. */
+  adopt(entries: readonly Entry[], marks: readonly number[]): void {
+    for (const [at, entry] of entries.entries()) {
+      this.#before.push({ mark: marks[at] as number, time: this.#time })
+      this.#advance(entry)
+    }
   }
 
   /** Rolls back every row after the position. */
@@ -70,6 +76,12 @@ export class AppliedRows {
     this.#before = this.#before.slice(this.#before.length - kept)
     const { undo } = this.state.core
     undo.forget(this.#before[0]?.mark ?? undo.mark)
+  }
+
+  #advance({ row }: Entry): void {
+    this.#position++
+    const time = timeOf(row)
+    if (time > this.#time) this.#time = time
   }
 
   #takeBack(): void {

@@ -1,4 +1,5 @@
-/** `decide` computes the rows that a command writes and its answer. It leaves the state unchanged. */
+/** `decide` computes the rows that a command writes and its answer. It leaves the state unchanged; `execute` leaves it with the rows. */
+import type { AppliedRows } from './applied-rows.ts'
 import type { Entry } from './apply.ts'
 import { endBrackets } from './decide/brackets.ts'
 import { Draft } from './draft.ts'
@@ -31,24 +32,54 @@ export class Continued<Answer, Next> {
   }
 }
 
+interface Step<Command, Answer, Next> {
+  readonly decider: Decider<Command, Answer, Next>
+  readonly command: Command
+}
+
 /** Runs a decider on the state and restores the state afterwards. */
 export function decideOn<Command, Answer, Next>(
   state: ExchangeState,
   inputs: Inputs,
-  { decider, command }: { readonly decider: Decider<Command, Answer, Next>; readonly command: Command },
+  step: Step<Command, Answer, Next>,
 ): Decision<Answer, Next> {
   const draft = new Draft(state)
   try {
-    const result = decider(draft, inputs, command)
-    if (draft.hasRows) endBrackets(draft, inputs.now)
-    const isContinued = result instanceof Continued
-    return {
-      entries: draft.close(),
-      answer: isContinued ? result.answer : (result as Answer),
-      next: isContinued ? result.next : null,
-    }
+    return { ...run(draft, inputs, step), entries: draft.entries }
+  } finally {
+    draft.close()
+  }
+}
+
+/**
+ * Runs a decider and leaves the state with its rows, without applying again what the decision has applied. If it
+ * throws, the state is as before.
+ */
+export function executeOn<Command, Answer, Next>(
+  applied: AppliedRows,
+  inputs: Inputs,
+  step: Step<Command, Answer, Next>,
+): Decision<Answer, Next> {
+  const draft = new Draft(applied.state)
+  try {
+    const result = run(draft, inputs, step)
+    const { entries, marks } = draft.keep()
+    applied.adopt(entries, marks)
+    return { ...result, entries }
   } catch (error) {
     draft.close()
     throw error
   }
+}
+
+function run<Command, Answer, Next>(
+  draft: Draft,
+  inputs: Inputs,
+  { decider, command }: Step<Command, Answer, Next>,
+): Omit<Decision<Answer, Next>, 'entries'> {
+  const result = decider(draft, inputs, command)
+  if (draft.hasRows) endBrackets(draft, inputs.now)
+  return result instanceof Continued
+    ? { answer: result.answer, next: result.next }
+    : { answer: result as Answer, next: null }
 }

@@ -8,8 +8,8 @@ import type { ExchangeState } from './state.ts'
 export const ACCOUNTS = 0 as MarketId
 
 /**
- * A decision in progress. `state` includes every row that `write` added; rows are applied lazily, so a last write
- * applies nothing. `close` rolls the state back to the draft's start.
+ * A decision in progress. `state` includes every row that `write` added; rows are applied lazily. `close` rolls the
+ * state back to the draft's start, `keep` leaves it with all rows.
  */
 export class Draft {
   readonly #state: ExchangeState
@@ -88,12 +88,15 @@ export class Draft {
     }
   }
 
-  /** Rolls the state back to the start of the draft and returns the rows. */
-  close(): readonly Entry[] {
+  /** Rolls the state back to the start of the draft. */
+  close(): void {
     this.#state.core.undo.undoTo(this.#start)
-    this.#marks.length = 0
-    this.#next.clear()
-    return this.#entries
+  }
+
+  /** Applies the remaining rows, and returns all rows with the mark of the undo log before each. Nothing may follow but `close`. */
+  keep(): { readonly entries: readonly Entry[]; readonly marks: readonly number[] } {
+    void this.state
+    return { entries: this.#entries, marks: this.#marks }
   }
 
   #takeBack(length: number): void {

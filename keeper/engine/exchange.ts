@@ -7,7 +7,12 @@ import type { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { hasFired } from '../../domain/exchange/decide/orders/switches.ts'
 import type { TurnAnswer } from '../../domain/exchange/decide/turn/turn.ts'
-import { type Decider, decideOn } from '../../domain/exchange/decide.ts'
+import {
+  type Decision as DecidedEntries,
+  type Decider,
+  decideOn,
+  executeOn,
+} from '../../domain/exchange/decide.ts'
 import type { Inputs as ExchangeInputs } from '../../domain/exchange/inputs.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
 import {
@@ -30,6 +35,8 @@ export interface ExchangeParts extends DeciderParts {
   readonly keepInputs?: (marketId: MarketId, batchId: number, inputs: ClearingInputs) => void
 }
 
+type ExchangeDecision = Decision<ExchangeCommand, Entry, ExchangeAnswer>
+
 export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer> {
   readonly applied: AppliedRows
   readonly #parts: ExchangeParts
@@ -39,16 +46,25 @@ export class Exchange implements Machine<ExchangeCommand, Entry, ExchangeAnswer>
     this.#parts = parts
   }
 
-  decide(command: ExchangeCommand, { now }: Inputs): Decision<ExchangeCommand, Entry, ExchangeAnswer> {
-    const decider = COMMANDS[command.kind].decide(this.#parts) as Decider<
-      ExchangeCommand,
-      ExchangeAnswer,
-      ExchangeCommand
-    >
-    const { entries, answer, next } = decideOn(this.applied.state, this.#parts.inputsAt(now), {
-      decider,
-      command,
-    })
+  execute(command: ExchangeCommand, { now }: Inputs): ExchangeDecision {
+    return this.#decided(command, executeOn(this.applied, this.#parts.inputsAt(now), this.#stepOf(command)))
+  }
+
+  /** The decision of `execute`. The state stays as it is. */
+  decide(command: ExchangeCommand, { now }: Inputs): ExchangeDecision {
+    const { state } = this.applied
+    return this.#decided(command, decideOn(state, this.#parts.inputsAt(now), this.#stepOf(command)))
+  }
+
+  #stepOf(command: ExchangeCommand) {
+    const decider = COMMANDS[command.kind].decide(this.#parts)
+    return { decider: decider as Decider<ExchangeCommand, ExchangeAnswer, ExchangeCommand>, command }
+  }
+
+  #decided(
+    command: ExchangeCommand,
+    { entries, answer, next }: DecidedEntries<ExchangeAnswer, ExchangeCommand>,
+  ): ExchangeDecision {
     if (command.kind === 'turn') this.#keepInputs(command, answer as TurnAnswer)
     return { rows: entries, answer, next }
   }

@@ -6,7 +6,7 @@ import type { ExchangeAnswer, ExchangeCommand } from './commands.ts'
 import type { Machine } from './machine.ts'
 
 export const followingMachine = (applied: AppliedRows): Machine<ExchangeCommand, Entry, ExchangeAnswer> => ({
-  decide: () => invariant(false, 'a follower decides nothing') as never,
+  execute: () => invariant(false, 'a follower decides nothing') as never,
   apply: (row) => applied.apply(row),
   position: () => applied.position(),
   undoTo: (position) => applied.undoTo(position),

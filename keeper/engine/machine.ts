@@ -1,6 +1,6 @@
 /**
- * The deterministic state that an engine owns. `decide` reads it, `apply` alone changes it. The engine knows neither
- * commands nor rows: it schedules the first and stores the second.
+ * The deterministic state that an engine owns. An owner executes commands, a follower applies their rows. The engine
+ * knows neither commands nor rows: it schedules the first and stores the second.
  */
 import type { Millis } from '../../domain/units.ts'
 
@@ -18,8 +18,11 @@ export interface Decision<Command, Row, Answer> {
 }
 
 export interface Machine<Command, Row, Answer> {
-  /** Changes nothing. Throws only if the code or the state is faulty; a refusal is an answer. */
-  decide(command: Command, inputs: Inputs): Decision<Command, Row, Answer>
+  /**
+   * Decides the command and applies its rows. Throws only if the code or the state is faulty, and what it changed until
+   * then is undone by `undoTo`; a refusal is an answer.
+   */
+  execute(command: Command, inputs: Inputs): Decision<Command, Row, Answer>
   /** Throws if the row contradicts the state; the changes made until then are undone by `undoTo`. */
   apply(row: Row): void
   /** The number of rows ever applied: a position that `undoTo` can return to until it is forgotten. */

@@ -216,8 +216,7 @@ export function createOwner<Command, Row, Answer>(
     observer.waited(item.class, started - item.queuedAt)
     const before = machine.position()
     try {
-      const { rows, answer, next } = machine.decide(item.command, { now })
-      for (const row of rows) machine.apply(row)
+      const { rows, answer, next } = machine.execute(item.command, { now })
       open.rows.push(...rows)
       open.decided.push({ item, answer, next })
       observer.decided(item.command, clock.monotonic() - started, rows, item.traceId)

@@ -1,6 +1,6 @@
 /**
- * Orders, by which a command finds what it repeats or names. A row has the order as it was accepted, triggered, began to
- * close and ended: fills of a live order are in the engine and in the read model. The row stays when the state releases the order.
+ * Orders, for commands that repeat or name them. A row is written when the order is accepted, triggered, begins to
+ * close and ends, and stays. The read model has a live order's fills.
  */
 import type { Columns } from '../../../db/state-tables.ts'
 import { ordersTable } from '../../../db/written-tables.ts'

@@ -67,7 +67,13 @@ export class Ledger implements Machine<LedgerCommand, LedgerRow, LedgerAnswer> {
   /** The values that each applied row has replaced, newest last. */
   #undo: { time: number; readonly before: [string, number | null][] }[] = []
 
-  decide(command: LedgerCommand, { now }: Inputs): Step {
+  execute(command: LedgerCommand, inputs: Inputs): Step {
+    const step = this.#decide(command, inputs)
+    for (const row of step.rows) this.apply(row)
+    return step
+  }
+
+  #decide(command: LedgerCommand, { now }: Inputs): Step {
     const { account, kind } = command
     if (kind === 'query') return this.#answer('balance', account)
     if (kind === 'close') return this.#close(command, now)

@@ -21,6 +21,7 @@ const inBrackets = inFile('domain/orders/brackets.ts')
 const inTranches = inFile('domain/auction/tranches.ts')
 const inRequests = inFile('domain/exchange/decide/orders/requests.ts')
 const inOrders = inFile('domain/exchange/apply/orders.ts')
+const inRows = inFile('domain/exchange/applied-rows.ts')
 const inDraft = inFile('domain/exchange/draft.ts')
 const inUndo = inFile('domain/exchange/undo-log.ts')
 const inBatches = inFile('domain/exchange/apply/batches.ts')
@@ -101,12 +102,13 @@ export const TRADING_FAULTS: readonly Fault[] = [
     '  const seq = draft.nextSeq(marketId)\n',
     1,
   ),
-  inDraft(
-    'a decision leaves its rows in the state',
-    '    this.#state.core.undo.undoTo(this.#start)\n    this.#marks.length = 0\n',
-    '',
-    1,
+  inRows(
+    'a rollback misses the rows of an execution',
+    'this.#before.push({ mark: marks[at] as number, time: this.#time })',
+    'this.#before.push({ mark: this.state.core.undo.mark, time: this.#time })',
+    15,
   ),
+  inDraft('the last row of an execution is not applied', '    void this.state\n', '', 1),
   inDraft(
     'rows of a refused attempt stay',
     'if (!kept) this.#takeBack(before)',

@@ -57,9 +57,11 @@ function reportAt(spec: MarketSpec, now: Millis): OracleReport {
 const hashOrder: HashOrder = ({ salt }, marketId) =>
   `0xf0${marketId.toString(16).padStart(2, '0')}${salt.toString(16).padStart(60, '0')}` as OrderHash
 
+export const TRADING_PARTS: ExchangeParts = { inputsAt, hashOrder, chainRules: CHAIN_RULES }
+
 /** The exchange of the scenario with these rows. */
 export const tradingExchange = (applied: AppliedRows, parts: Partial<ExchangeParts> = {}): Exchange =>
-  new Exchange(applied, { inputsAt, hashOrder, chainRules: CHAIN_RULES, ...parts })
+  new Exchange(applied, { ...TRADING_PARTS, ...parts })
 
 export function tradingScenario(): Scenario<ExchangeCommand, Entry, ExchangeAnswer> {
   let crowd: Crowd | null = null

@@ -14,7 +14,7 @@ const READ_MS = 500
 
 class Rows implements Machine<string, string, string> {
   #applied = 0
-  decide = () => ({ rows: [], answer: '', next: null })
+  execute = () => ({ rows: [], answer: '', next: null })
   apply(): void {
     this.#applied++
   }

@@ -20,8 +20,9 @@ class Steps implements Machine<Command, string, string> {
     this.#next = next
   }
 
-  decide(command: Command) {
+  execute(command: Command) {
     if (command === 'faulty') throw new Error('a step of the command is faulty')
+    this.apply(command)
     return { rows: [command], answer: command, next: command === 'first' ? this.#next : null }
   }
 

@@ -58,9 +58,8 @@ export class BusyExchange {
   /** Decides the command to its end, as an owner does. */
   decide(command: ExchangeCommand): ExchangeAnswer {
     for (let next = command; ; ) {
-      const decision = this.exchange.decide(next, { now: this.#now })
+      const decision = this.exchange.execute(next, { now: this.#now })
       for (const entry of decision.rows) {
-        this.exchange.apply(entry)
         this.rows.push(JSON.parse(JSON.stringify(entry)) as Entry)
         this.kinds.add(entry.row.kind)
       }
