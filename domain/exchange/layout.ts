@@ -165,54 +165,38 @@ export const optionalText = (longest: number): Field<string | null> => ({
 
 export type Fields<Row> = { readonly [Name in keyof Row]: Field<Row[Name]> }
 
+/** How a whole row is written to and read from its record. */
+interface Codec<Row> {
+  write(view: DataView, at: number, row: Row): void
+  read(view: DataView, at: number): Row
+}
+
 /** Offsets of a row's fields in its record. */
 export class Layout<Row extends object> {
   /** Record length in bytes, padded. */
   readonly width: number
-  readonly #names: readonly (keyof Row & string)[]
-  readonly #fields: readonly Field<unknown>[]
-  readonly #places: readonly number[]
-  /**
-   * An object with all fields. Rows are copies of it, because adding fields one by one to an empty object
-   * takes four times as long.
-   */
-  readonly #blank: Row
+  /** Writes every byte of the row's fields. */
+  readonly write: Codec<Row>['write']
+  readonly read: Codec<Row>['read']
+  readonly #places: ReadonlyMap<string, number>
   readonly #Lazy: new (
     record: DataView,
     start: number,
   ) => object
 
   constructor(fields: Fields<Row>) {
-    this.#names = Object.keys(fields) as (keyof Row & string)[]
-    this.#fields = this.#names.map((name) => fields[name] as Field<unknown>)
+    const places = new Map<string, number>()
     let at = 0
-    this.#places = this.#fields.map(({ width }) => {
-      const place = at
-      at += width
-      return place
-    })
+    for (const name of Object.keys(fields) as (keyof Row & string)[]) {
+      places.set(name, at)
+      at += fields[name].width
+    }
     this.width = aligned(at)
-    this.#blank = Object.fromEntries(this.#names.map((name) => [name, null])) as Row
+    this.#places = places
+    const { write, read } = compiled<Row>(fields, places)
+    this.write = write
+    this.read = read
     this.#Lazy = lazyRows(fields, (name) => this.placeOf(name))
-  }
-
-  /** Writes every byte of the row's fields. */
-  write(view: DataView, at: number, row: Row): void {
-    for (let index = 0; index < this.#fields.length; index++) {
-      const name = this.#names[index] as keyof Row
-      ;(this.#fields[index] as Field<unknown>).write(view, at + (this.#places[index] as number), row[name])
-    }
-  }
-
-  read(view: DataView, at: number): Row {
-    const row = { ...this.#blank }
-    for (let index = 0; index < this.#fields.length; index++) {
-      row[this.#names[index] as keyof Row] = (this.#fields[index] as Field<Row[keyof Row]>).read(
-        view,
-        at + (this.#places[index] as number),
-      )
-    }
-    return row
   }
 
   /** A row that decodes a field each time it is read, until the record changes. The fields are not its own: a spread copies none. */
@@ -222,10 +206,31 @@ export class Layout<Row extends object> {
 
   /** Offset of a field in the record. */
   placeOf(name: keyof Row & string): number {
-    const index = this.#names.indexOf(name)
-    invariant(index >= 0, `the layout has no field ${name}`)
-    return this.#places[index] as number
+    const place = this.#places.get(name)
+    invariant(place !== undefined, `the layout has no field ${name}`)
+    return place as number
   }
+}
+
+/**
+ * Functions that name each field, compiled from text: loops over computed names take ten times as long, because the
+ * engine of JavaScript then knows neither the fields' types nor the shape of a row.
+ */
+function compiled<Row extends object>(fields: Fields<Row>, places: ReadonlyMap<string, number>): Codec<Row> {
+  const list = [...places].map(([name, place], index) => {
+    invariant(/^[a-z_]\w*$/i.test(name), `${name} is the name of a field`)
+    return { name, codec: `field${index}`, at: `at + ${place}` }
+  })
+  const writes = list.map(({ name, codec, at }) => `${codec}.write(view, ${at}, row.${name})`)
+  const reads = list.map(({ name, codec, at }) => `${name}: ${codec}.read(view, ${at})`)
+  const compile = new Function(
+    ...list.map(({ codec }) => codec),
+    `return {
+      write(view, at, row) { ${writes.join('; ')} },
+      read(view, at) { return { ${reads.join(', ')} } },
+    }`,
+  )
+  return compile(...list.map(({ name }) => fields[name as keyof Row])) as Codec<Row>
 }
 
 function lazyRows<Row extends object>(
