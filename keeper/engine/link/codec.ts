@@ -12,9 +12,14 @@ const INT_PATTERN = /^-?\d{1,78}$/
 export function encode(value: unknown): unknown {
   if (typeof value === 'bigint') return { [INT]: value.toString() }
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(encode)
+  if (Array.isArray(value)) return encodeList(value)
   if (value instanceof Map) return { [MAP]: [...value].map(encode) }
   return encodeObject(value as Record<string, unknown>)
+}
+
+function encodeList(values: readonly unknown[]): readonly unknown[] {
+  const encoded = values.map(encode)
+  return encoded.every((item, at) => item === values[at]) ? values : encoded
 }
 
 function encodeObject(value: Record<string, unknown>): Record<string, unknown> {
