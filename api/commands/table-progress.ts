@@ -23,11 +23,11 @@ interface Progress {
 /** Head of a journal without groups. A parameter, because only statements with one are prepared (`db/prepared.ts`). */
 const NONE = 0
 
-/** Calls of so many milliseconds ask together. */
+/** Calls within this time share their first read. */
 const JOIN_MS = 2
 
 export function createTableProgress(db: Db, joinMs = JOIN_MS): TableProgress {
-  let joining: Promise<boolean> | null = null
+  let next: Promise<Progress> | null = null
 
   async function read(): Promise<Progress> {
     const { rows } = await sql<Progress>`
@@ -36,26 +36,22 @@ export function createTableProgress(db: Db, joinMs = JOIN_MS): TableProgress {
     return rows[0] as Progress
   }
 
-  async function follow(): Promise<boolean> {
-    const { head, written } = await read()
-    const until = performance.now() + CATCH_UP_MS
-    for (let reached = written; reached < head; { written: reached } = await read()) {
-      if (performance.now() > until) return false
-      await sleep(CATCH_UP_POLL_MS)
-    }
-    return true
-  }
-
-  async function join(): Promise<boolean> {
-    await sleep(joinMs)
-    joining = null
-    return follow()
+  /** The next read, which begins after the call. All calls share it. */
+  function progressIn(pauseMs: number): Promise<Progress> {
+    next ??= sleep(pauseMs).then(() => {
+      next = null
+      return read()
+    })
+    return next
   }
 
   return {
-    caughtUp() {
-      joining ??= join()
-      return joining
+    async caughtUp() {
+      const { head, written } = await progressIn(joinMs)
+      const until = performance.now() + CATCH_UP_MS
+      for (let reached = written; reached < head; { written: reached } = await progressIn(CATCH_UP_POLL_MS))
+        if (performance.now() > until) return false
+      return true
     },
   }
 }

@@ -1,4 +1,5 @@
 /** When an api knows that an order which the tables lack was not placed. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 import { afterEach, beforeEach, describe, it } from 'mocha'
@@ -41,6 +42,27 @@ describe('what an api says of an order that the tables lack', () => {
     const caughtUp = createTableProgress(db).caughtUp()
     await sql`update engine_tables set written = 1`.execute(owner)
     expect(await caughtUp).to.equal(true)
+  })
+
+  it('when many calls wait for a group at different times, they share the reads', async () => {
+    let reads = 0
+    const progress = createTableProgress(
+      db.withPlugin({
+        transformQuery({ node }) {
+          reads++
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }),
+    )
+    const calls: Promise<boolean>[] = []
+    for (let at = 0; at < 20; at++) {
+      calls.push(progress.caughtUp())
+      await sleep(5)
+    }
+    await sql`update engine_tables set written = 1`.execute(owner)
+    expect(await Promise.all(calls)).to.deep.equal(calls.map(() => true))
+    expect(reads).to.be.below(calls.length)
   })
 
   it('when an order is not in the tables, it was not placed only if earlier commands are settled', async () => {
