@@ -150,19 +150,15 @@ function createExecution(ports: DispatcherPorts) {
     command: Command,
     sender: Sender,
   ): Promise<Decided | { readonly stored: StoredRequest }> {
-    let sent = toOrders(command)
-    let isStale = released.concerns(sent.command)
+    let found: SentOrders | { readonly stored: StoredRequest } = toOrders(command)
+    if (released.concerns(found.command)) found = await released.lookUp(found, command, 'new')
     for (;;) {
-      if (isStale) {
-        await sender.beforeLookUp()
-        const found = await released.lookUp(sent, command)
-        if ('stored' in found) return found
-        sent = found
-      }
-      const answer = await sender.send(sent.command)
-      if (answer.kind !== 'look_again') return { answer, refused: sent.refused }
+      if ('stored' in found) return found
+      const answer = await sender.send(found.command)
+      if (answer.kind !== 'look_again') return { answer, refused: found.refused }
       released.note(answer)
-      isStale = true
+      await sender.beforeLookUp()
+      found = await released.lookUp(found, command, 'all')
     }
   }
 

@@ -22,10 +22,11 @@ import type { StoredOrder } from './stored-orders.ts'
 /** Up to which row of each market, and of the accounts (0), the engine has released ended things. */
 export type Released = ReadonlyMap<MarketId, Seq>
 
-/** Orders that are stored, by the command's items: placements by `saltOf`, cancels by hash. */
+/** Orders that are stored, by the command's items: placements by `saltOf`, targets by hash. */
 export interface StoredThings {
   bySalt(order: SaltedOrder): StoredHash | undefined
-  byHash(hash: string): StoredOrder | undefined
+  /** Null: targets were not looked up. */
+  readonly byHash: ReadonlyMap<string, StoredOrder> | null
 }
 
 /** An order that had been placed before and has ended, as an answered item states it. */
@@ -96,14 +97,11 @@ export const toCancelAll = ({ userId, marketId, reason, covers }: CancelAll): Ca
   covers: covers as readonly MarketId[],
 })
 
-/** Whether the command can depend on ended orders or requests that the engine has released. */
+/** Whether the engine requires a search for the salts or the request of the command. */
 export const dependsOn = ({ items, request }: OrdersCommand, released: Released): boolean =>
   (request !== null && released.has(0 as MarketId)) ||
-  items.some((item) =>
-    item.kind === 'place'
-      ? released.has(item.order.marketId)
-      : (item.kind === 'cancel' || item.kind === 'replace') &&
-        [...released.keys()].some((marketId) => marketId !== 0),
+  items.some(
+    (item) => (item.kind === 'place' || item.kind === 'replace') && released.has(item.order.marketId),
   )
 
 /** The command with what is stored. `stored` was read after the engine had released rows up to `released`. */
@@ -173,9 +171,9 @@ function orderWithStored(
 }
 
 function targetWithStored(target: CancelTarget, released: Released, { byHash }: StoredThings): CancelTarget {
-  if ('label' in target) return target
+  if ('label' in target || byHash === null) return target
   const { hash } = target
-  const order = byHash(hash)
+  const order = byHash.get(hash)
   if (order === undefined || order.ended_at === null)
     return { hash, ended: { absentUpTo: bookmarksOf(released) } }
   const found = {

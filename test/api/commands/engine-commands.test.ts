@@ -1,11 +1,14 @@
 /** The api over an engine: commands, their repetitions, what the engine has released, and replies without an answer. */
 import { expect } from 'chai'
+import type { KyselyPlugin } from 'kysely'
 import { after, afterEach, before, describe, it } from 'mocha'
 import { createLogIn } from '../../../api/auth/log-in.ts'
 import { createConnectionSwitches } from '../../../api/cancel-switch/connection-switches.ts'
 import { createEngineSwitches } from '../../../api/cancel-switch/switch-store.ts'
+import { createFindBySalt } from '../../../api/commands/command-identity.ts'
+import { createFindReleased } from '../../../api/commands/released-salts.ts'
 import { createEngineCalls } from '../../../api/engine-reply.ts'
-import type { Address, Millis } from '../../../domain/units.ts'
+import type { Address, Millis, Seq } from '../../../domain/units.ts'
 import { future, perpetual } from '../../support/markets.ts'
 import { expectConsistentAccounting } from '../support/accounting.ts'
 import {
@@ -261,6 +264,45 @@ describe('commands over the engine', () => {
       expect((await exchange.cancel(alice, hash)).body).to.include({ cancelled: true, is_duplicate: true })
       expect(codeOf(await exchange.cancel(bob, hash))[1]).to.equal('NOT_YOURS')
       expect(codeOf(await exchange.cancel(bob, `0x${'0d'.repeat(32)}`))[1]).to.equal('ORDER_NOT_FOUND')
+    })
+
+    it('when the engine has the order of a cancel, the cancel is sent once and without a search', async () => {
+      await exchange.engine.release()
+      const hash = await placed(alice)
+      const { arrived } = exchange.engine
+      const before = arrived.length
+      expect((await exchange.cancel(alice, hash)).body.order.status).to.equal('CANCELLED')
+      const targets = arrived
+        .slice(before)
+        .map(
+          (command) =>
+            command.kind === 'orders' && command.items.map((item) => 'target' in item && item.target),
+        )
+      expect(targets).to.deep.equal([[{ hash, ended: null }]])
+    })
+
+    it('when an account counts its salts up, the tables are read once for each release', async () => {
+      let reads = 0
+      const counting: KyselyPlugin = {
+        transformQuery({ node }) {
+          reads++
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      }
+      const { db } = exchange
+      const find = createFindReleased(db.withPlugin(counting), createFindBySalt(db))
+      const { body, hash } = signedBody(bob, { salt: 700_010n })
+      await post(bob, body)
+      const found = async (salt: string, upTo: number) =>
+        (await find({ marketId: 1, maker: bob.address, salt }, upTo as Seq))?.hash
+      expect([await found('700011', 5), await found('700012', 5), reads]).to.deep.equal([
+        undefined,
+        undefined,
+        1,
+      ])
+      expect([await found('700013', 6), reads]).to.deep.equal([undefined, 2])
+      expect([await found('700010', 6), await found('700009', 6), reads]).to.deep.equal([hash, undefined, 2])
     })
 
     it('when a released batch is repeated, the answer is the first one', async () => {
