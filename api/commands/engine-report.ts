@@ -52,12 +52,17 @@ function storedHash(result: EngineResult): string | null {
   }
 }
 
-/** A limit order that ends without a fill has neither value nor fee, and only market orders have a protection price. */
+/**
+ * An order that ends without a fill has neither value nor fee. Only a market order that has entered the book has a
+ * protection price.
+ */
 const isUnfilledCancel = ({ facts, cancelled, isDuplicate }: EngineCancelled): boolean =>
   cancelled && !isDuplicate && facts !== null && isUnfilled(facts)
 
-const isUnfilled = ({ order }: OrderFacts): boolean =>
-  order.filled === 0 && order.settling === 0 && !isMarketType(order.type)
+const isUnfilled = ({ order: { type, filled, settling, trigger, triggeredAt } }: OrderFacts): boolean => {
+  const awaitsTrigger = trigger > 0 && triggeredAt === null
+  return filled + settling === 0 && (!isMarketType(type) || awaitsTrigger)
+}
 
 export function reportOf({ results, balance, readAfter }: Done, input: ReportInput): CommandReport {
   return {

@@ -92,6 +92,18 @@ describe('requests about an order that the tables lack for a while', () => {
     expect([cancel.status, cancel.body.order?.order_id]).to.deep.equal([200, body.order.order_id])
   })
 
+  it('when a market order that waits for its trigger is cancelled, the answer does not wait for the tables', async () => {
+    const { body } = await exchange.place(alice, { type: 'STOP_MARKET', trigger: '110' })
+    await lack(body.order.order_hash)
+    const cancel = await exchange.cancel(alice, body.order.order_hash)
+    expect([cancel.body.order?.status, cancel.body.order?.protection_price]).to.deep.equal([
+      'CANCELLED',
+      null,
+    ])
+    const { rows } = await sql`select from orders where hash = ${body.order.order_hash}`.execute(exchange.db)
+    expect(rows).to.deep.equal([])
+  })
+
   it('when a placement is repeated, the answer is the order', async () => {
     const { body: order } = signedBody(alice)
     const { body } = await exchange.send(alice, 'POST', '/v0/orders', order)
