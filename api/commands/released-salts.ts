@@ -15,12 +15,13 @@ const SIZE = 50_000
 
 const keyOf = ({ marketId, maker }: Salts): string => `${marketId}:${maker}`
 
-/** Accounts without an order are omitted. */
+/** Accounts without an order are omitted. The subselects are those of `stored-orders.ts`. */
 async function readHighest(db: Db, accounts: readonly Salts[]): Promise<Map<string, number>> {
   const { rows } = await sql<{ at: number; salt: number }>`
     select w.at::int as at, o.salt
     from unnest(
-      ${accounts.map(({ marketId }) => marketId)}::bigint[], ${accounts.map(({ maker }) => maker)}::text[]
+      (select ${accounts.map(({ marketId }) => marketId)}::bigint[]),
+      (select ${accounts.map(({ maker }) => maker)}::text[])
     ) with ordinality as w(market_id, maker, at)
     cross join lateral (
       select salt from orders where market_id = w.market_id and maker = w.maker and not forced order by salt desc limit 1

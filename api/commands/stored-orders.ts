@@ -22,16 +22,19 @@ export type FindOrders = (keys: readonly string[]) => Promise<ReadonlyMap<string
 const LIVE_COLUMNS = ['status', 'status_reason', 'filled', 'settling', 'openable', 'reserved', 'held']
   .map(
     (name) =>
-      `case when o.ended_at is null then coalesce(r.${name}, o.${name}) else o.${name} end as ${name}`,
+      `case when o.ended_at is null and r.order_id is not null then r.${name} else o.${name} end as ${name}`,
   )
   .join(', ')
 
-/** $1: hashes or ids. The limits force each join to be a lookup by key. Of two columns with one name the later counts. */
+/**
+ * $1: hashes or ids. The limits force each join to be a lookup by key. The subselect hides the number of keys from
+ * Postgres, which would otherwise plan each call. Of two columns with one name the later counts.
+ */
 const storedBy = (key: 'hash' | 'order_id'): string => `
   select
     o.*, ${LIVE_COLUMNS}, coalesce(r.filled_value, 0) as filled_value, coalesce(r.fee, 0) as fee, r.protection_price,
     coalesce(o.ended_at, r.updated_at, o.accepted_at) as updated_at
-  from unnest($1::text[]) k (${key})
+  from unnest((select $1::text[])) k (${key})
   cross join lateral (select * from orders where ${key} = k.${key} limit 1) o
   left join lateral (select * from read.orders where order_id = o.order_id limit 1) r on true
 `
