@@ -13,7 +13,8 @@ export interface TableProgress {
 }
 
 const CATCH_UP_MS = 2_000
-const CATCH_UP_POLL_MS = 10
+/** About half of the pause between two writes of the tables under load. */
+const CATCH_UP_POLL_MS = 20
 
 interface Progress {
   readonly head: number
