@@ -9,7 +9,7 @@ import type { Notifications } from '../ports.ts'
 import { type AllowsAddress, allowsAddress } from './address-list.ts'
 import type { Bearer } from './bearer.ts'
 import type { Caller } from './caller.ts'
-import { hashApiKey, isApiKey } from './credentials.ts'
+import { hashText, isApiKey } from './credentials.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import type { KeyUses } from './key-uses.ts'
 
@@ -42,7 +42,7 @@ const CACHE_SIZE = 100_000
 const UUID = /^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}$/i
 
 interface KnownKey {
-  readonly caller: Caller
+  readonly caller: Caller & { readonly keyHash: Buffer }
   readonly allows: AllowsAddress
   readonly until: number
   /** Time of the next recorded use. */
@@ -59,7 +59,7 @@ function split(authorization: string | undefined): [scheme: string, credential: 
   return [scheme.toLowerCase(), credential]
 }
 
-/** Cache of API keys in use. A notification that a key was replaced or revoked drops it. */
+/** Cache of API keys in use, by `hashText`. A notification that a key was replaced or revoked drops it. */
 function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
   const cache = new Map<string, KnownKey>()
   // Counts replaced and revoked keys: a row that was read before a notification must not enter the cache after it.
@@ -82,30 +82,29 @@ function createKeyCache({ db, clock, notifications }: AuthenticatorPorts) {
     if (!row) return null
     const { user_id: userId, address, name: keyName, scope } = row
     const terms = { scope, credential: 'api_key', expiresAt: null, keyName, keyHash } as const
-    const caller: Caller = { userId, address: address as Address, ...terms }
+    const caller = { userId, address: address as Address, ...terms }
     const allows = allowsAddress(row.allowed_addresses)
     return { caller, allows, noteAt, until: clock.now() + CACHE_MS }
   }
   return {
     /** The cached key; undefined if it must be looked up. */
-    known(keyHash: Buffer): KnownKey | undefined {
-      const found = cache.get(keyHash.toString('latin1'))
+    known(hash: string): KnownKey | undefined {
+      const found = cache.get(hash)
       return found !== undefined && found.until > clock.now() ? found : undefined
     },
     /** Whether the key was valid recently. Looking it up again then does not count as a guess. */
-    wasKnown: (keyHash: Buffer): boolean => cache.has(keyHash.toString('latin1')),
+    wasKnown: (hash: string): boolean => cache.has(hash),
     /** Null if there is no such key. */
-    async lookUp(keyHash: Buffer): Promise<KnownKey | null> {
-      const name = keyHash.toString('latin1')
+    async lookUp(hash: string): Promise<KnownKey | null> {
       const before = replaced
       // Caches only while notifications arrive, before and after the read: otherwise a replaced key would stay in the
       // cache.
       const isHeard = notifications.isListening()
-      const loaded = await load(keyHash, cache.get(name)?.noteAt ?? 0)
-      cache.delete(name)
+      const loaded = await load(Buffer.from(hash, 'binary'), cache.get(hash)?.noteAt ?? 0)
+      cache.delete(hash)
       if (loaded === null || replaced !== before || !isHeard) return loaded
       if (cache.size >= CACHE_SIZE) cache.delete(cache.keys().next().value as string)
-      cache.set(name, loaded)
+      cache.set(hash, loaded)
       return loaded
     },
   }
@@ -126,36 +125,36 @@ export function createAuthenticator(ports: AuthenticatorPorts): Authenticate {
     }
   }
 
-  async function lookUp(key: string, keyHash: Buffer): Promise<KnownKey> {
-    const found = isApiKey(key) ? await keys.lookUp(keyHash) : null
+  async function lookUp(key: string, hash: string): Promise<KnownKey> {
+    const found = isApiKey(key) ? await keys.lookUp(hash) : null
     if (found === null) throw new ApiError('API_KEY_UNKNOWN', { field: 'authorization' })
     return found
   }
 
   /** Records the use of a key. */
-  function use(found: KnownKey, keyHash: Buffer): Caller {
+  function use(found: KnownKey): Caller {
     const now = clock.now()
+    const { userId, keyHash } = found.caller
     if (now >= found.noteAt) {
       found.noteAt = now + BETWEEN_USES_MS
-      keyUses.note({ userId: found.caller.userId, keyHash, at: now })
+      keyUses.note({ userId, keyHash, at: now })
     }
     return found.caller
   }
 
   async function byApiKey(key: string, address: string): Promise<Caller> {
-    const keyHash = hashApiKey(key)
+    const hash = hashText(key)
     const found =
-      keys.known(keyHash) ??
-      (await (keys.wasKnown(keyHash) ? lookUp(key, keyHash) : attempt(address, () => lookUp(key, keyHash))))
+      keys.known(hash) ??
+      (await (keys.wasKnown(hash) ? lookUp(key, hash) : attempt(address, () => lookUp(key, hash))))
     if (!found.allows(address))
       throw new ApiError('ADDRESS_NOT_ALLOWED', { received: address, expected: 'an address of its list' })
-    return use(found, keyHash)
+    return use(found)
   }
 
   function knownKey(key: string, address: string): Caller | null {
-    const keyHash = hashApiKey(key)
-    const found = keys.known(keyHash)
-    return found?.allows(address) ? use(found, keyHash) : null
+    const found = keys.known(hashText(key))
+    return found?.allows(address) ? use(found) : null
   }
 
   async function verifyToken(token: string): Promise<Caller> {

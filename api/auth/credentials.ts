@@ -9,8 +9,8 @@ const API_KEY = /^cb_[A-Za-z0-9_-]{43}$/
 
 export const isApiKey = (text: string): boolean => API_KEY.test(text)
 
-/** 256 random bits need no slow hash: they cannot be guessed. */
-export const hashApiKey = (key: string): Buffer => hash('sha256', key, 'buffer')
+/** 256 random bits need no slow hash: they cannot be guessed. The text has a character for each byte. */
+export const hashText = (key: string): string => hash('sha256', key, 'binary')
 
 export const ALLOWS_ALL: KeyTerms = { scope: 'trade', allowed_addresses: null }
 
@@ -26,7 +26,14 @@ export function generateApiKey(name: string, terms: KeyTerms, now: number): Gene
   const { scope, allowed_addresses } = terms
   return {
     apiKey,
-    stored: { name, key_hash: hashApiKey(apiKey), prefix, created_at: now, scope, allowed_addresses },
+    stored: {
+      name,
+      key_hash: Buffer.from(hashText(apiKey), 'binary'),
+      prefix,
+      created_at: now,
+      scope,
+      allowed_addresses,
+    },
   }
 }
 
