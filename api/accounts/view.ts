@@ -1,6 +1,6 @@
 /** Converts a balance to its JSON form. */
 import { payableAt } from '../../domain/settlement/durations.ts'
-import { amount, isoTime } from '../wire/amounts.ts'
+import { isoTime, toNumber } from '../wire/amounts.ts'
 import type { Balance, MarginBalance } from './schema.ts'
 
 export interface BalanceParts {
@@ -17,18 +17,25 @@ export interface AccountBalance extends BalanceParts {
   readonly pauseEndsAt: number
 }
 
+/** Every answer to a placement has a balance: the fields are written out, because spreads cost several times as much. */
 export const balanceView = ({
   free,
   reserved,
   pendingWithdrawal,
   positionMargin,
 }: BalanceParts): Balance => ({
-  ...amount('total', free + positionMargin),
-  ...amount('available', free - reserved),
-  ...amount('free', free),
-  ...amount('reserved', reserved),
-  ...amount('position_margin', positionMargin),
-  ...amount('pending_withdrawals', pendingWithdrawal),
+  total: toNumber(free + positionMargin),
+  total_e18_raw: String(free + positionMargin),
+  available: toNumber(free - reserved),
+  available_e18_raw: String(free - reserved),
+  free: toNumber(free),
+  free_e18_raw: String(free),
+  reserved: toNumber(reserved),
+  reserved_e18_raw: String(reserved),
+  position_margin: toNumber(positionMargin),
+  position_margin_e18_raw: String(positionMargin),
+  pending_withdrawals: toNumber(pendingWithdrawal),
+  pending_withdrawals_e18_raw: String(pendingWithdrawal),
 })
 
 /** From when on the bank pays all that is pending: every request restarts the clock, and the bank pays nothing during a pause. */

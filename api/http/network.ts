@@ -31,6 +31,4 @@ function withoutPort(ip: string): string {
   return ipv4 ?? ipv6 ?? ip
 }
 
-const networkOfIpv6 = keptByAddress((ip) => normalizeIP(withoutPort(ip)))
-
-export const networkOf = (ip: string): string => (ip.includes(':') ? networkOfIpv6(ip) : normalizeIP(ip))
+export const networkOf = keptByAddress((ip) => normalizeIP(withoutPort(ip)))
