@@ -5,7 +5,7 @@ import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { Limits } from '../config.ts'
 import { ApiError } from '../errors.ts'
-import type { CountedRequests, CountRequest, NearestLimit } from '../ports.ts'
+import type { CountRequest, NearestLimit } from '../ports.ts'
 import { costOfAnswer, costOfCommandAnswer, costOfStream } from './answer-cost.ts'
 import { BUCKETS, type Bucket } from './buckets.ts'
 import {
@@ -209,19 +209,15 @@ export function createLocalLimits(local: LocalCounter, limits: Limits): LocalLim
       const keys = keysOf(spender.ip)
       const address = bucket === 'cancels' ? keys.cancels : keys.others
       const account = keyOf(bucket, countedAs(bucket, spender))
-      const ofAccount = limits[bucket] * windowSeconds
-      const isRejected =
-        local.read(address, windowMs).current >= ofAddress ||
-        local.read(account, windowMs).current >= ofAccount
-      const parts = budgets.partsOf(bucket, payerOf(spender))
-      const lacks = parts.some(({ key, units, most }) => local.read(key, windowMs).current + units > most)
-      if (isRejected || lacks) return null
-      const byBudgets = parts.map((part) =>
-        nearestOfPart(part, local.count(part.key, windowMs, part.units, part.most)),
-      )
-      const byAddress = nearestOf(ofAddress, local.count(address, windowMs))
-      const byAccount = nearestOf(ofAccount, local.count(account, windowMs))
-      return [byAccount, ...byBudgets].reduce(nearer, byAddress)
+      const parts = [
+        { key: address, units: 1, most: ofAddress },
+        { key: account, units: 1, most: limits[bucket] * windowSeconds },
+        ...budgets.partsOf(bucket, payerOf(spender)),
+      ]
+      if (parts.some(({ key, units, most }) => local.read(key, windowMs).current + units > most)) return null
+      return parts
+        .map((part) => nearestOfPart(part, local.count(part.key, windowMs, part.units)))
+        .reduce(nearer)
     },
     markCounted: (request, limit) => void counted.set(request, limit),
     countedLimit: (request) => counted.get(request),
@@ -230,10 +226,6 @@ export function createLocalLimits(local: LocalCounter, limits: Limits): LocalLim
 
 const nearer = (one: NearestLimit, other: NearestLimit): NearestLimit =>
   other.remaining < one.remaining ? other : one
-
-const nearestOf = (max: number, { current, ttl }: CountedRequests): NearestLimit => ({
-  ...{ max, remaining: max - current, resetS: Math.ceil(ttl / 1000) },
-})
 
 /**
  * Identifies the caller after the limit of anonymous requests has rejected a read, because accounts have limits of
