@@ -8,10 +8,11 @@ import { encodeChanges, type FeedChanges } from '../../db/feed-changes.ts'
 import { MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
 import { arrayElement, type WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
+import { EMPTIED_LEVELS } from './tables/book-levels.ts'
 
 /** A projection's part of one shard's feed row. */
 export interface FeedPart extends FeedChanges {
-  /** True if the clause of the book's levels is part of the statement: the row gets their values after the change. */
+  /** True if the clauses of the book's levels are part of the statement: the row gets their values after the change. */
   readonly hasLevels?: boolean
   /** Accounts whose balances the shard's rows change: likewise. */
   readonly balancesOf?: readonly number[]
@@ -103,8 +104,10 @@ function changedValues(rows: readonly FeedRow[]): ChangedValues {
   const hasBalances = parts.some(({ balancesOf = [] }) => balancesOf.length > 0)
   const levels = `(
     select json_object_agg(market_id, levels) from (
-      select market_id, json_agg(json_build_array(side, price, quantity, order_count)) as levels
-      from "set read.book_levels" group by market_id
+      select market_id, json_agg(json_build_array(side, price, quantity, order_count)) as levels from (
+        select market_id, side, price, quantity, order_count from "set read.book_levels"
+        union all select market_id, side, price, 0, 0 from ${EMPTIED_LEVELS}
+      ) changed group by market_id
     ) books
   )`
   const balances = `(

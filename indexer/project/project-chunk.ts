@@ -159,10 +159,9 @@ export async function save(
 ): Promise<Map<string, number>> {
   for (const { before } of writes) await before?.(tx)
   const after = writes.flatMap((write) => write.after ?? [])
-  const last = writes.flatMap((write) => write.last ?? [])
   // The feed's rows come last, because all projectors number them: in the same statement, or in a second one if another
   // statement must run in between. Each is sent without waiting for results.
-  const isTwo = last.length > 0 || after.length > 0
+  const isTwo = after.length > 0
   const rows = feedRows(
     writes.flatMap((write) => write.feed ?? []),
     shards,
@@ -173,9 +172,9 @@ export async function save(
   // The commit does not wait for the disk: rows lost in a crash are projected again.
   const moved = movePlaces(shards, isTwo ? keepValues(rows) : lastSeq)
   const written = run<LastSeq>(tx, clauses, { ...moved, commits: !isTwo })
-  const between = isTwo ? after.map((statement) => execute(tx, statement)) : []
+  const between = after.map((statement) => execute(tx, statement))
   const text = `select ${lastSeq}`
-  const appended = isTwo ? run<LastSeq>(tx, [...last, ...feed], { commits: true, values: [], text }) : written
+  const appended = isTwo ? run<LastSeq>(tx, feed, { commits: true, values: [], text }) : written
   await together([written, ...between, appended])
   const seq = (await appended).rows[0]?.last_seq ?? 0
   return new Map(rows.map(({ shard, back }) => [shard.shard, seq - back]))

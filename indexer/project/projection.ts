@@ -31,8 +31,6 @@ export interface ChunkWrites {
   readonly before?: (tx: Tx) => Promise<void>
   /** Run after it, one after the other, and before the row of the feed is appended. */
   readonly after?: readonly RawBuilder<unknown>[]
-  /** Run with the row of the feed, after `after`. */
-  readonly last?: readonly WriteClause[]
   /** Changes for readers of the live feed, by market. */
   readonly feed?: readonly MarketFeed[]
 }

@@ -4,7 +4,7 @@ import type { FeedFill } from '../../../db/feed-changes.ts'
 import { RowChanges, type ShardEntry } from '../row-change.ts'
 import type { LevelDelta } from '../tables/book-levels.ts'
 import { type BuilderDelta, builderDeltas } from '../tables/builder-days.ts'
-import { fillChanges, type PartFills, partKey } from '../tables/fills.ts'
+import { type FillWrites, fillChanges, fillWrites, type PartFills, partKey } from '../tables/fills.ts'
 import type { PartRef, ReadOrderEvent, SourceEvents } from '../tables/order-events.ts'
 import { belongsTo, orderEvents, rolledBackEvents, withTrigger } from '../tables/order-events.ts'
 import { orderChanges, type ReadOrder } from '../tables/orders.ts'
@@ -26,10 +26,11 @@ export interface TouchedKeys {
   readonly accounts: Set<number>
 }
 
-/** Changes that a chunk writes. A row replaces the row with its key; level deltas are added. */
+/** Changes of a chunk. A row replaces the row with its key; level deltas are added. */
 export interface OrderChanges {
   readonly orders: readonly ReadOrder[]
   readonly fills: readonly PartFills[]
+  readonly fillWrites: FillWrites
   readonly removedFills: readonly PartRef[]
   readonly positions: readonly ReadPosition[]
   readonly events: readonly ReadOrderEvent[]
@@ -76,10 +77,17 @@ export function changesOf(before: LoadedRows, entries: readonly ShardEntry[]): O
     }
     events.push(...orderEvents(entry).map((event) => withTrigger(event, orders.get(event.order_id))))
   }
+  const removedFills = rolledBackFills(entries)
+  const removed = partsOf(removedFills)
+  const changedFills = fills.changed()
   return {
     orders: orders.changed(),
-    fills: fills.changed(),
-    removedFills: rolledBackFills(entries),
+    fills: changedFills,
+    fillWrites: fillWrites(changedFills, ({ batch_id, part }) => {
+      const key = partKey(batch_id, part)
+      return removed.has(key) ? [] : (before.fills.get(key) ?? [])
+    }),
+    removedFills,
     positions: positions.changed(),
     events,
     removedEvents,
@@ -95,12 +103,15 @@ function rolledBackFills(entries: readonly ShardEntry[]): PartRef[] {
   })
 }
 
+const partsOf = (parts: readonly PartRef[]): Set<string> =>
+  new Set(parts.map(({ batch_id, part }) => partKey(batch_id, part)))
+
 /** The fills for the feed, each with whether readers have it: they drop those of removed parts first. */
 export function feedFills(
   before: LoadedRows['fills'],
   { fills, removedFills }: Pick<OrderChanges, 'fills' | 'removedFills'>,
 ): FeedFill[] {
-  const removed = new Set(removedFills.map(({ batch_id, part }) => partKey(batch_id, part)))
+  const removed = partsOf(removedFills)
   const known = new Set(
     [...before].flatMap(([key, part]) => (removed.has(key) ? [] : part.map(({ fill_id }) => fill_id))),
   )

@@ -6,10 +6,16 @@ import { fromStoredSpec } from '../../../domain/market/stored-spec.ts'
 import { TERMINAL_STATUSES } from '../../../domain/orders/order-state.ts'
 import type { ChunkWrites } from '../projection.ts'
 import type { WriteClause } from '../read-table.ts'
-import { LEVELS, type LevelDelta, type PositionedAccount, type PositionedKey } from '../tables/book-levels.ts'
-import { FILLS, partKey, type ReadFill } from '../tables/fills.ts'
+import {
+  EMPTIED_LEVELS,
+  LEVELS,
+  type LevelDelta,
+  type PositionedAccount,
+  type PositionedKey,
+} from '../tables/book-levels.ts'
+import { changeFills, changePartsOfFills, FILLS, partKey, type ReadFill } from '../tables/fills.ts'
 import { ORDER_CHANGES, type PartRef, type SourceEvents } from '../tables/order-events.ts'
-import { ORDERS, type ReadOrder } from '../tables/orders.ts'
+import { changeOrders, ORDERS, type ReadOrder } from '../tables/orders.ts'
 import { POSITIONS, type ReadPosition } from '../tables/positions.ts'
 import type { LoadedRows, OrderChanges, TouchedKeys } from './changes.ts'
 
@@ -178,7 +184,6 @@ export function writesOf(markets: readonly OrderChanges[]): ChunkWrites {
         await removeEvents(tx, removed)
       for (const part of markets.flatMap(({ removedFills }) => removedFills)) await removeFills(tx, part)
     },
-    last: emptyLevels(markets.flatMap(({ levels }) => levels)),
   }
 }
 
@@ -196,10 +201,12 @@ function clausesOf(markets: readonly OrderChanges[]): WriteClause[] {
   const [placed, known] = partition(orders, ({ order_id }) => arrivals.has(order_id))
   const withArrivals = placed.map((order) => ({ ...order, arrival: arrivals.get(order.order_id) as number }))
   return [
-    ORDERS.replace(known),
-    FILLS.replace(markets.flatMap(({ fills }) => fills.flat())),
+    changeOrders(known),
+    FILLS.insert(markets.flatMap(({ fillWrites }) => fillWrites.added)),
+    changeFills(markets.flatMap(({ fillWrites }) => fillWrites.changed)),
+    changePartsOfFills(markets.flatMap(({ fillWrites }) => fillWrites.parts)),
     POSITIONS.replace(markets.flatMap(({ positions }) => positions)),
-    LEVELS.add(markets.flatMap(({ levels }) => levels)),
+    ...levelClauses(markets.flatMap(({ levels }) => levels)),
     takeArrivals(events.length),
     ORDERS.insert(withArrivals, ARRIVED),
     ORDER_CHANGES.insert(changed, ARRIVED),
@@ -259,15 +266,29 @@ async function removeEvents(tx: Tx, { order_ids, source, reopened }: SourceEvent
   `.execute(tx)
 }
 
-/** Removes levels without orders: only those whose order count the chunk lowered can be empty. */
-function emptyLevels(levels: readonly LevelDelta[]): WriteClause[] {
-  const lowered = levels.filter(({ order_count }) => order_count < 0)
-  if (lowered.length === 0) return []
-  const text = (first: number): string => `
-    delete from read.book_levels using json_to_recordset($${first}::json)
-      as lowered (market_id integer, side text, price bigint)
-    where book_levels.market_id = lowered.market_id and book_levels.side = lowered.side
-      and book_levels.price = lowered.price and book_levels.order_count = 0
-  `
-  return [{ name: '"empty levels"', text, parameters: [JSON.stringify(lowered)] }]
+/** Deletes the levels that lose their last order, and changes all other levels: a statement may change a row only once. */
+function levelClauses(levels: readonly LevelDelta[]): WriteClause[] {
+  if (levels.length === 0) return []
+  const changed = LEVELS.add(levels)
+  const isLeft = `not exists (
+    select from ${EMPTIED_LEVELS} emptied
+    where emptied.market_id = input.market_id and emptied.side = input.side and emptied.price = input.price
+  )`
+  return [
+    {
+      name: EMPTIED_LEVELS,
+      text: (first) => `
+        delete from read.book_levels stored
+        using json_to_recordset($${first}::json) as lowered (market_id integer, side text, price bigint, order_count integer)
+        where stored.market_id = lowered.market_id and stored.side = lowered.side and stored.price = lowered.price
+          and stored.order_count + lowered.order_count = 0
+        returning stored.market_id, stored.side, stored.price
+      `,
+      parameters: [JSON.stringify(levels.filter(({ order_count }) => order_count < 0))],
+    },
+    {
+      ...changed,
+      text: (first, condition) => changed.text(first, `${condition} and ${isLeft}`),
+    },
+  ]
 }

@@ -26,6 +26,9 @@ export const LEVELS = tableOf<LevelDelta>({
   },
 })
 
+/** The clause that deletes levels without orders, with the keys of its rows; `LEVELS.add` returns the levels that are left. */
+export const EMPTIED_LEVELS = '"emptied levels"'
+
 /** The fields of an order that decide what it adds to its level. */
 export type LevelOrder = Pick<
   ReadOrder,

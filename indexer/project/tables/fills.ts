@@ -47,6 +47,27 @@ export const FILLS = tableOf<ReadFill>({
   },
 })
 
+/** Columns that change with the fill's part. */
+const OF_PART = [
+  'status',
+  'tx_hash',
+  'block',
+  'action_id',
+  'submitted_at',
+  'mined_at',
+  'confirmed_at',
+  'failed_at',
+  'failure',
+  'updated_at',
+] as const
+const AMOUNTS = ['fee', 'realized_pnl', 'available_margin_delta'] as const
+
+type PartChange = Partial<Pick<ReadFill, (typeof OF_PART)[number]>>
+
+export const changeFills = FILLS.update([...OF_PART, ...AMOUNTS])
+/** Each row stands for all fills of its part. */
+export const changePartsOfFills = FILLS.update(OF_PART, ['market_id', 'batch_id', 'part'])
+
 /** The fills of one part. They change together, because a part is one transaction. */
 export type PartFills = readonly ReadFill[]
 
@@ -102,7 +123,7 @@ const minedBy = ({ tx_hash, block, action_id, at }: PartSettled) => ({
   mined_at: at,
 })
 
-const submitted = ({ tx_hash, action_id, at }: PartSubmitted): Partial<ReadFill> => ({
+const submitted = ({ tx_hash, action_id, at }: PartSubmitted): PartChange => ({
   status: 'SUBMITTED',
   tx_hash,
   action_id,
@@ -112,7 +133,7 @@ const submitted = ({ tx_hash, action_id, at }: PartSubmitted): Partial<ReadFill>
 
 const changeEveryFill = (
   { batch_id, part }: { batch_id: number; part: number },
-  fields: (fill: ReadFill) => Partial<ReadFill>,
+  fields: (fill: ReadFill) => PartChange,
 ): RowChange<PartFills> => ({
   key: partKey(batch_id, part),
   apply: (fills = []) => fills.map((fill) => ({ ...fill, ...fields(fill) })),
@@ -150,6 +171,35 @@ function matched(marketId: number, row: BatchCleared, orderOf: OrderOfFill): Row
         updated_at: row.as_of,
       })),
   }))
+}
+
+/** How a chunk writes the fills of its parts. */
+export interface FillWrites {
+  readonly added: readonly ReadFill[]
+  readonly changed: readonly ReadFill[]
+  /** One fill of each part whose fills change alike. */
+  readonly parts: readonly ReadFill[]
+}
+
+/** `before`: the fills of each part, without parts whose fills the chunk deletes first. */
+export function fillWrites(parts: readonly PartFills[], before: (part: ReadFill) => PartFills): FillWrites {
+  const writes = { added: [] as ReadFill[], changed: [] as ReadFill[], parts: [] as ReadFill[] }
+  for (const fills of parts) {
+    const [first] = fills
+    if (first === undefined) continue
+    const known = new Map(before(first).map((fill) => [fill.fill_id, fill]))
+    const isAlike = (fill: ReadFill): boolean => {
+      const old = known.get(fill.fill_id)
+      return (
+        old !== undefined &&
+        OF_PART.every((column) => fill[column] === first[column]) &&
+        AMOUNTS.every((column) => fill[column] === old[column])
+      )
+    }
+    if (fills.every(isAlike)) writes.parts.push(first)
+    else for (const fill of fills) writes[known.has(fill.fill_id) ? 'changed' : 'added'].push(fill)
+  }
+  return writes
 }
 
 /** The fills are MINED, or RETRYING if the block was rolled back. Unmatched fills exist only while their block is on the chain. */

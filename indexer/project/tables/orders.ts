@@ -61,6 +61,28 @@ export const ORDERS = tableOf<ReadOrder>({
   },
 })
 
+/** Columns that a journal row may change after the order was placed. */
+const CHANGING = [
+  'seq',
+  'status',
+  'status_reason',
+  'note',
+  'filled',
+  'filled_value',
+  'settling',
+  'fee',
+  'reserved',
+  'held',
+  'openable',
+  'protection_price',
+  'triggered',
+  'updated_at',
+] as const
+
+type OrderChange = Partial<Pick<ReadOrder, (typeof CHANGING)[number]>>
+
+export const changeOrders = ORDERS.update(CHANGING)
+
 export function orderChanges({ marketId, seq, row }: ShardEntry): RowChange<ReadOrder>[] {
   switch (row.kind) {
     case 'order_placed':
@@ -171,7 +193,7 @@ const placed = (marketId: number, seq: number, row: OrderPlaced): ReadOrder => (
   builder: row.builder ?? null,
 })
 
-const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): Partial<ReadOrder> => ({
+const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): OrderChange => ({
   seq,
   status: 'OPEN',
   triggered: evidenceOf(row),
@@ -184,7 +206,7 @@ const triggered = ({ reserved }: ReadOrder, seq: number, row: OrderTriggered): P
  * Steps that the fill opened, exact if the fill holds its share of the reservation. If it holds more, a
  * `reservation_changed` row or the order's end follows in the transaction.
  */
-function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Partial<ReadOrder> {
+function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): OrderChange {
   const unheld = order.reserved - order.held
   const opened = unheld === 0n ? 0 : Number((BigInt(held) * BigInt(order.openable)) / unheld)
   return {
@@ -195,7 +217,7 @@ function matched(order: ReadOrder, { steps, held }: MatchedFill, at: number): Pa
   }
 }
 
-const change = (orderId: string, fields: (order: ReadOrder) => Partial<ReadOrder>): RowChange<ReadOrder> => ({
+const change = (orderId: string, fields: (order: ReadOrder) => OrderChange): RowChange<ReadOrder> => ({
   key: orderId,
   apply: (order) => {
     invariant(order !== undefined, `the journal has a row of order ${orderId} before its order_placed row`)
@@ -234,10 +256,7 @@ const statuses = (
     })),
   )
 
-const changeIfKnown = (
-  orderId: string,
-  fields: (order: ReadOrder) => Partial<ReadOrder>,
-): RowChange<ReadOrder> => ({
+const changeIfKnown = (orderId: string, fields: (order: ReadOrder) => OrderChange): RowChange<ReadOrder> => ({
   key: orderId,
   apply: (order) => order && { ...order, ...fields(order) },
 })
