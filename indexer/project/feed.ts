@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Tx } from '../../db/client.ts'
 import { encodeChanges, type FeedChanges } from '../../db/feed-changes.ts'
 import { MARKETS_HEAD, marketHead, userHead } from '../../db/feed-schema.ts'
-import { arrayElement, type WriteClause } from './read-table.ts'
+import { arrayElement, joinTexts, splitTexts, type WriteClause } from './read-table.ts'
 import type { ShardEntry } from './row-change.ts'
 import { EMPTIED_LEVELS } from './tables/book-levels.ts'
 
@@ -217,11 +217,11 @@ function rowsClause(
     const parameter = (at: number, type: string): string => `$${first + at}::${type}`
     return `
       insert into read.feed (seq, at, shard, shard_epoch, shard_seq, batch_id, changes, heads, levels, balances)
-      select state.seq - r.back, state.at, r.shard, r.epoch, r.shard_seq, nullif(r.batch_id, -1), r.changes, h.heads, l.levels, b.balances
+      select state.seq - r.back, state.at, r.shard, r.epoch, r.shard_seq, nullif(r.batch_id, -1), coalesce(r.changes, ''), h.heads, l.levels, b.balances
       from "feed state" state
       cross join unnest(
         ${parameter(0, 'integer[]')}, ${parameter(1, 'text[]')}, ${parameter(2, 'integer[]')}, ${parameter(3, 'bigint[]')},
-        ${parameter(4, 'bigint[]')}, ${parameter(5, 'text[]')}, ${parameter(6, 'text[]')}
+        ${parameter(4, 'bigint[]')}, ${parameter(5, 'text[]')}, ${splitTexts(parameter(6, 'text'))}
       ) as r (back, shard, epoch, shard_seq, batch_id, market, changes)
       join (
         select of_row.key as back, json_object_agg(topic, coalesce(state.seq - of_row.value::integer, prev_seq)) as heads
@@ -251,7 +251,7 @@ function rowsClause(
       column(({ shard }) => shard.seq),
       column(({ shard }) => batchOf(shard.entries) ?? -1),
       column(({ shard, parts }) => (parts.some(({ hasLevels }) => hasLevels) ? String(shard.marketId) : '')),
-      column(({ parts }) => encodeChanges(merge(parts))),
+      joinTexts(rows.map(({ parts }) => encodeChanges(merge(parts)))),
       JSON.stringify(Object.fromEntries(topics)),
       JSON.stringify(Object.fromEntries(rowsOfAccounts(rows))),
     ],

@@ -50,19 +50,33 @@ export interface ReadTable<Row> {
 export function arrayElement(value: unknown): string {
   if (value === null) return 'NULL'
   if (typeof value === 'string') return `"${/["\\]/.test(value) ? value.replace(/["\\]/g, '\\$&') : value}"`
-  if (typeof value === 'object') return arrayElement(JSON.stringify(value))
   return String(value)
 }
+
+/** A control character, which JSON escapes. */
+const SEPARATOR = '\x1f'
+
+/** Texts of JSON as one parameter: Postgres reads the elements of an array literal character by character. Null is the empty text. */
+export const joinTexts = (texts: readonly string[]): string => texts.join(SEPARATOR)
+export const splitTexts = (parameter: string): string =>
+  `string_to_array(${parameter}, E'\\x${SEPARATOR.charCodeAt(0).toString(16)}', '')`
 
 export function tableOf<Row>({ table, key, columns: types, ...shared }: TableShape<Row>): ReadTable<Row> {
   const names = Object.keys(types) as (keyof Row & string)[]
   const quoted = (name: string): string => `"${name}"`
   const list = names.map(quoted).join()
   const others = names.filter((name) => !key.includes(name)).map(quoted)
+  const arrayOf = (rows: readonly Row[], name: keyof Row & string): string =>
+    types[name] === 'jsonb' && rows.length > 0
+      ? joinTexts(rows.map((row) => (row[name] === null ? '' : JSON.stringify(row[name]))))
+      : `{${rows.map((row) => arrayElement(row[name])).join()}}`
   const arraysOf = (rows: readonly Row[], columns: readonly (keyof Row & string)[]): string[] =>
-    columns.map((name) => `{${rows.map((row) => arrayElement(row[name])).join()}}`)
+    columns.map((name) => arrayOf(rows, name))
   const inputOf = (first: number, columns: readonly (keyof Row & string)[]): string => {
-    const arrays = columns.map((name, at) => `$${first + at}::${types[name]}[]`)
+    const arrays = columns.map((name, at) => {
+      const parameter = `$${first + at}`
+      return types[name] === 'jsonb' ? `${splitTexts(parameter)}::jsonb[]` : `${parameter}::${types[name]}[]`
+    })
     return `unnest(${arrays.join()}) as input (${columns.map(quoted).join()})`
   }
   const inserting = (first: number, values = list): string => `
