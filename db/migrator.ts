@@ -10,6 +10,7 @@ import * as chainFills from './migrations/0104-chain-fills.ts'
 import * as boundExchange from './migrations/0105-bound-exchange.ts'
 import * as accountsAndPositions from './migrations/0106-accounts-and-positions.ts'
 import * as ordersAtTheirEnds from './migrations/0107-orders-at-their-ends.ts'
+import * as chainFillsThatMayChange from './migrations/0108-chain-fills-that-may-change.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -20,6 +21,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0105-bound-exchange': boundExchange,
   '0106-accounts-and-positions': accountsAndPositions,
   '0107-orders-at-their-ends': ordersAtTheirEnds,
+  '0108-chain-fills-that-may-change': chainFillsThatMayChange,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */
