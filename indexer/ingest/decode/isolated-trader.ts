@@ -64,11 +64,13 @@ const modeChangeOf = ({ mode, activeFrom }: Result): ModeChange => ({
 })
 
 const EVENTS: EventTable<IsolatedTraderInterface, TraderFact, MarketFact> = {
-  BatchSettled: (_, { spec }, { topics, data }) => ({
-    kind: 'part_mined',
-    spec,
-    settled: decodeBatchSettled(topics, data, spec),
-  }),
+  BatchSettled: {
+    raw: ({ spec }, { topics, data }) => ({
+      kind: 'part_mined',
+      spec,
+      settled: decodeBatchSettled(topics, data, spec),
+    }),
+  },
   SaltsCancelled: ({ maker, salts }, { spec }) => ({
     kind: 'salts_cancelled',
     spec,
