@@ -6,6 +6,7 @@ import { IsolatedTrader__factory } from '../../typechain-types/factories/Isolate
 import { InconsistentNodeError } from '../ingest/chain-record.ts'
 import { mayHaveLogsOf } from '../ingest/log-bloom.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
+import { createSend, RpcError } from './json-rpc.ts'
 
 interface RpcBlock {
   readonly number: string
@@ -42,7 +43,7 @@ export function createChain({ url, chainId, timeoutMs }: ChainOptions): ChainCli
   request.timeout = timeoutMs
   const network = Network.from(chainId)
   const provider = new JsonRpcProvider(request, network, { staticNetwork: network, batchMaxCount: 1 })
-  const send = <Answer>(method: string, params: unknown[]): Promise<Answer> => provider.send(method, params)
+  const send = createSend(url, timeoutMs)
 
   const block = async (tag: string): Promise<ChainBlock | null> => {
     const answer = await send<RpcBlock | null>('eth_getBlockByNumber', [tag, false])
@@ -135,13 +136,8 @@ function isSuspect(bloom: string, addresses: readonly string[], found: readonly 
   return addresses.some((address) => !seen.has(address.toLowerCase()) && mayHaveLogsOf(bloom, address))
 }
 
-const isUnknownMethod = (error: unknown): boolean => {
-  const { code, error: inner } = error as {
-    readonly code?: string
-    readonly error?: { readonly code?: number }
-  }
-  return code === 'UNSUPPORTED_OPERATION' || inner?.code === METHOD_NOT_FOUND
-}
+const isUnknownMethod = (error: unknown): boolean =>
+  error instanceof RpcError && error.code === METHOD_NOT_FOUND
 
 const toBlock = ({ number, parentHash, timestamp, transactions }: RpcBlock, hash: string): ChainBlock => ({
   number: Number(number),
