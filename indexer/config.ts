@@ -46,7 +46,7 @@ export function readConfig(env: Env): Config {
     forwarder: address('ADDRESS_FORWARDER'),
     startBlock: count('START_BLOCK', 0),
     // The node announces its blocks over the WebSocket: the poll only finds those whose announcement is lost.
-    pollMs: count('CHAIN_POLL_MS', rpcWsUrl === null ? 100 : 250, 1),
+    pollMs: count('CHAIN_POLL_MS', rpcWsUrl === null ? 100 : 500, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),
     chunk: count('PROJECT_CHUNK', 1_000, 1),

@@ -22,7 +22,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   CHAIN_ID: 'chain of the contracts; a node of another chain is refused',
   CHAIN_LIVE_DEPTH: 'blocks below the head that are fetched one by one',
   CHAIN_MAX_AGE_MS: "placements are refused if the chain's head was reached longer ago",
-  CHAIN_POLL_MS: 'between two looks at the head of the chain; 250 with `RPC_WS_URL`, unless set',
+  CHAIN_POLL_MS: 'between two looks at the head of the chain; 500 with `RPC_WS_URL`, unless set',
   CHAIN_RANGE: 'most blocks in one request for logs',
   CHECKPOINT_ROWS: 'rows of the journal between two checkpoints',
   CLOSE_BOUND: 'distance of the limit of its orders from the oracle price',
