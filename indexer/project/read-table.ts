@@ -37,7 +37,7 @@ export interface ReadTable<Row> {
   /** Inserts rows; where the key exists, adds to every other column. Other clauses can read the rows after the change. */
   readonly add: (rows: readonly Row[]) => WriteClause
   /**
-   * Sets some columns of existing rows. Half the cost of `replace`, which locks each row before it writes all columns. `by` replaces the key, for
+   * Sets some columns of existing rows. `replace` locks each row first, and writes all columns. `by` is used in place of the key, for
    * example to change all fills of a part. No two clauses of a statement may change the same row.
    */
   readonly update: <Column extends keyof Row & string>(
