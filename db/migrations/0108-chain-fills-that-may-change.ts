@@ -1,6 +1,6 @@
 /**
- * Fills without the index over their status: while an index has a column, no update of the column is a heap-only update, and each wrote all
- * indexes of the fill anew.
+ * Drops the index over the status of fills. An update of a column that an index names is not heap-only: each change of a fill's status wrote an
+ * entry to all indexes of the table.
  */
 import { type Kysely, sql } from 'kysely'
 

@@ -2,11 +2,11 @@
 import { FetchRequest, JsonRpcProvider, Network, toQuantity } from 'ethers'
 import { foldMargin } from '../../domain/positions/position.ts'
 import type { Address, FundingIndex, Quote, Steps } from '../../domain/units.ts'
+import { createSend, RpcError } from '../../service/json-rpc.ts'
 import { IsolatedTrader__factory } from '../../typechain-types/factories/IsolatedTrader__factory.ts'
 import { InconsistentNodeError } from '../ingest/chain-record.ts'
 import { mayHaveLogsOf } from '../ingest/log-bloom.ts'
 import type { Chain, ChainBlock, ChainLog } from '../ports.ts'
-import { createSend, RpcError } from './json-rpc.ts'
 
 interface RpcBlock {
   readonly number: string

@@ -36,10 +36,7 @@ export interface ReadTable<Row> {
   readonly replace: (rows: readonly Row[]) => WriteClause
   /** Inserts rows; where the key exists, adds to every other column. Other clauses can read the rows after the change. */
   readonly add: (rows: readonly Row[]) => WriteClause
-  /**
-   * Sets some columns of existing rows. `replace` locks each row first, and writes all columns. `by` is used in place of the key, for
-   * example to change all fills of a part. No two clauses of a statement may change the same row.
-   */
+  /** Sets some columns of existing rows, which `by` finds in place of the key. No two clauses of a statement may change the same row. */
   readonly update: <Column extends keyof Row & string>(
     columns: readonly Column[],
     by?: readonly (keyof Row & string)[],

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
-import { createSend, RpcError } from '../../../indexer/adapters/json-rpc.ts'
+import { createSend, RpcError } from '../../service/json-rpc.ts'
 
 const TIMEOUT_MS = 300
 
