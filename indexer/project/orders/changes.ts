@@ -1,6 +1,7 @@
 /** Computes what a chunk of journal rows changes in the tables of the projection `orders`, from the rows that it touches. Pure. */
 
 import type { FeedFill } from '../../../db/feed-changes.ts'
+import type { JournalRow } from '../../../domain/journal/journal-row.ts'
 import { RowChanges, type ShardEntry } from '../row-change.ts'
 import type { LevelDelta } from '../tables/book-levels.ts'
 import { type BuilderDelta, builderDeltas } from '../tables/builder-days.ts'
@@ -22,8 +23,10 @@ export interface TouchedKeys {
   readonly orders: Set<string>
   readonly fills: Set<string>
   readonly positions: Set<string>
-  /** Accounts that the rows name. Those of the orders are touched, too. */
+  /** Accounts of the changed orders and positions that the rows name. */
   readonly accounts: Set<number>
+  /** Changed orders that the rows name without their account. */
+  readonly unowned: Set<string>
 }
 
 /** Changes of a chunk. A row replaces the row with its key; level deltas are added. */
@@ -46,12 +49,48 @@ export function touchedKeys(entries: readonly ShardEntry[]): TouchedKeys {
   const orders = keys(orderChanges)
   const positions = keys(positionChanges)
   const accounts = new Set([...positions].map(Number))
+  const unowned = new Set<string>()
   for (const { row } of entries) {
-    if (row.kind !== 'order_placed') continue
-    orders.delete(row.order_id)
-    accounts.add(row.user_id)
+    if (row.kind === 'order_placed') orders.delete(row.order_id)
+    for (const userId of ownersOf(row)) accounts.add(userId)
+    for (const orderId of unownedBy(row)) unowned.add(orderId)
   }
-  return { orders, fills: keys((entry) => fillChanges(entry, () => undefined)), positions, accounts }
+  return {
+    orders,
+    fills: keys((entry) => fillChanges(entry, () => undefined)),
+    positions,
+    accounts,
+    unowned,
+  }
+}
+
+/** Accounts of the orders that the row changes, unless it changes their positions. */
+function ownersOf(row: JournalRow): readonly number[] {
+  switch (row.kind) {
+    case 'order_placed':
+    case 'order_triggered':
+    case 'order_ending':
+    case 'order_ended':
+    case 'reservation_changed':
+      return [row.user_id]
+    case 'orders_protected':
+    case 'part_settled':
+    case 'positions_moved':
+      return (row.orders ?? []).map(({ user_id }) => user_id)
+    default:
+      return []
+  }
+}
+
+function unownedBy(row: JournalRow): readonly string[] {
+  switch (row.kind) {
+    case 'batch_cleared':
+      return row.closing.map(({ order_id }) => order_id)
+    case 'batch_voided':
+      return [...row.reopened, ...(row.restored ?? [])]
+    default:
+      return []
+  }
 }
 
 /** Applies the journal rows in order. Events are derived after the row's changes. Book levels follow from the result, see `levelDeltas`. */

@@ -103,7 +103,7 @@ export async function loadUncovered(
   markets: readonly MarketKeys[],
 ): Promise<(marketId: number) => ReadonlySet<number>> {
   const accounts = pairsOf(markets.map(({ marketId, keys }) => ({ marketId, keys: keys.accounts })))
-  const orders = markets.flatMap(({ keys }) => [...keys.orders])
+  const orders = markets.flatMap(({ keys }) => [...keys.unowned])
   if (orders.length === 0 && accounts.keys.length === 0) return () => new Set()
   const { rows } = await sql<{ market_id: number; user_id: number }>`
     select found.market_id, found.user_id
