@@ -6,9 +6,9 @@ import type { EngineMembers } from './engine.ts'
 import { AUDIENCE } from './issuer/terms.ts'
 import type { Keys } from './keys.ts'
 import { LOCAL_SIGNER } from './price-config.ts'
+import type { ProcessSpec } from './process-spec.ts'
 import { SEED_MARKETS } from './seed-markets.ts'
 import type { StackAccount } from './stack-file.ts'
-import type { ProcessSpec } from './supervisor.ts'
 
 export interface Ports {
   /** The public port of the api. */

@@ -10,6 +10,7 @@ import {
   wholeNumber,
   withDefault,
 } from '../service/command-line.ts'
+import type { Adapt } from './process-spec.ts'
 
 export interface StackOptions {
   readonly port: number
@@ -27,6 +28,8 @@ export interface StackOptions {
   readonly calendar?: CalendarName
   /** Run-time parameters of Postgres, for measurements. */
   readonly databaseSettings?: readonly string[]
+  /** Changes a process before it starts, for example its addresses to those of proxies. */
+  readonly adapt?: Adapt
 }
 
 /** An error of which the command prints only the message, without a stack trace. */

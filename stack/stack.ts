@@ -34,9 +34,10 @@ import {
   startChainOf,
 } from './prepare.ts'
 import { priceConfigOf } from './price-config.ts'
+import type { ProcessSpec } from './process-spec.ts'
 import { keepRunning, onOnePort, type Service } from './services.ts'
 import type { StackAccount, StackFile } from './stack-file.ts'
-import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from './supervisor.ts'
+import { createSupervisor, type Managed } from './supervisor.ts'
 
 const CHAIN_PORT = 8545
 const ISSUER_PORT = 8090
@@ -135,10 +136,12 @@ async function start(
     pageDir: await page,
     engine: engineAccess,
   })
-  const { engine, standby } = await startEngine(supervisor, environment, engineFiles, ports.standby)
+  const startProcess = async (spec: ProcessSpec): Promise<Managed> =>
+    supervisor.start((await options.adapt?.(spec)) ?? spec)
+  const { engine, standby } = await startEngine(startProcess, environment, engineFiles, ports.standby)
   await listMarkets(db, engineAccess, specs, calendar)
   report('markets are listed')
-  const processes = await startProcesses(supervisor, environment)
+  const processes = await startProcesses(startProcess, environment)
   const { baseUrl, issuerUrl } = environment
   const prepared = { db, dir, provider, keys, deployment, backstopKey, entrance: { baseUrl, issuerUrl } }
   const ready = async (): Promise<void> => {
@@ -150,7 +153,7 @@ async function start(
 
   const backstop = accounts.backstop && {
     account: accounts.backstop,
-    process: supervisor.start(environment.backstop(accounts.backstop)),
+    process: await startProcess(environment.backstop(accounts.backstop)),
   }
   const file = stackFileOf(prepared.entrance, chain.url, deployment, specs, accounts.traders)
   if (options.bots) startBots(supervisor, file, accounts.bots)
@@ -180,16 +183,18 @@ async function portsOf(rest: number, { port, standby }: StackOptions): Promise<R
   }
 }
 
+type StartProcess = (spec: ProcessSpec) => Promise<Managed>
+
 async function startEngine(
-  supervisor: Supervisor,
+  startProcess: StartProcess,
   { engine: spec }: Environment,
   { standbySocket: socket }: EngineFiles,
   standbyPort: number | null,
 ): Promise<Pick<Stack, 'engine' | 'standby'>> {
-  const engine = supervisor.start(spec)
+  const engine = await startProcess(spec)
   await engine.ready()
   const hasStandby = socket !== null && standbyPort !== null
-  const standby = hasStandby ? supervisor.start(standbyOf(spec, socket, standbyPort)) : null
+  const standby = hasStandby ? await startProcess(standbyOf(spec, socket, standbyPort)) : null
   return { engine, standby }
 }
 
@@ -222,11 +227,11 @@ async function startServices(
 }
 
 /** The indexer starts first: API and keeper become ready only after it has ingested the chain. */
-async function startProcesses(supervisor: Supervisor, environment: Environment) {
-  const issuer = supervisor.start(environment.issuer)
-  const indexer = supervisor.start(environment.indexer)
+async function startProcesses(startProcess: StartProcess, environment: Environment) {
+  const issuer = await startProcess(environment.issuer)
+  const indexer = await startProcess(environment.indexer)
   await indexer.ready()
-  const keeper = supervisor.start(environment.keeper)
-  const api = supervisor.start(environment.api)
+  const keeper = await startProcess(environment.keeper)
+  const api = await startProcess(environment.api)
   return { issuer, indexer, keeper, api }
 }

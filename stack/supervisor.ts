@@ -7,16 +7,7 @@ import { KILL_AFTER_MS } from '../service/environment.ts'
 import { LOG_FILE_BYTES } from '../service/log-rotation.ts'
 import { makeFolder, openOutput } from './data-dir.ts'
 import { StackError } from './options.ts'
-
-export interface ProcessSpec {
-  readonly name: string
-  readonly args: readonly string[]
-  /** Program and arguments that start Node.js, such as in another network namespace. */
-  readonly launcher?: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  /** Returns 200 once the process is ready; null if the process serves no HTTP. */
-  readonly readyUrl: string | null
-}
+import type { ProcessSpec } from './process-spec.ts'
 
 export interface SupervisorOptions {
   readonly logDir: string
@@ -70,7 +61,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
 }
 
 function manage(spec: ProcessSpec, { logDir, report }: SupervisorOptions): Managed {
-  const logFile = join(logDir, `${spec.name}.log`)
+  const logFile = join(spec.logDir ?? logDir, `${spec.name}.log`)
   let child: ChildProcess | null = null
   let stopping = false
   let pause = FIRST_PAUSE_MS

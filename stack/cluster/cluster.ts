@@ -31,9 +31,10 @@ import {
   startChainOf,
 } from '../prepare.ts'
 import { priceConfigOf } from '../price-config.ts'
+import type { ProcessSpec } from '../process-spec.ts'
 import { keepRunning, type Service } from '../services.ts'
 import type { StackFile } from '../stack-file.ts'
-import { createSupervisor, type Managed, type ProcessSpec, type Supervisor } from '../supervisor.ts'
+import { createSupervisor, type Managed, type Supervisor } from '../supervisor.ts'
 import { userSwitch } from '../user-switch.ts'
 import { certificateOf, makeCertificates, serviceTlsVariables, trustCluster } from './certificates.ts'
 import { DATABASE, ownerUrlOf } from './configuration.ts'
@@ -164,7 +165,7 @@ async function start(start: Start): Promise<Omit<Cluster, 'stop'>> {
   await awaitPrices(db, specs)
 
   const file = stackFileOf(entrance, chain.url, deployment, specs, accounts.traders)
-  if (accounts.backstop) processes.run('app1', environmentOn(input, 'app1').backstop(accounts.backstop))
+  if (accounts.backstop) await processes.run('app1', environmentOn(input, 'app1').backstop(accounts.backstop))
   if (options.bots) startBots(processes.supervisor, file, accounts.bots)
   const admin: AdminFile = {
     database_url: ownerUrl,
@@ -184,7 +185,7 @@ interface Processes {
   readonly supervisor: Supervisor
   readonly byName: ReadonlyMap<string, Managed>
   /** Starts a further process on a host. */
-  run(host: HostName, spec: ProcessSpec): Managed
+  run(host: HostName, spec: ProcessSpec): Promise<Managed>
   /** Resolves once all are ready, and clients reach an api. */
   ready(): Promise<void>
 }
@@ -194,7 +195,7 @@ interface Processes {
  * kind may start later.
  */
 async function startProcesses(
-  { dir, report, onStop }: Start,
+  { options, dir, report, onStop }: Start,
   input: ProcessesInput,
   db: Db,
   specs: readonly MarketSpec[],
@@ -203,22 +204,23 @@ async function startProcesses(
   const supervisor = createSupervisor({ logDir: dir.logs, report })
   onStop(() => supervisor.stop())
   const byName = new Map<string, Managed>()
-  const run = (host: HostName, spec: ProcessSpec): Managed => {
-    const managed = supervisor.start(onHost(layout, host, spec))
+  const run = async (host: HostName, spec: ProcessSpec): Promise<Managed> => {
+    const placed = onHost(layout, host, spec)
+    const managed = supervisor.start((await options.adapt?.(placed)) ?? placed)
     byName.set(managed.name, managed)
     return managed
   }
-  const onEach = (name: 'engine' | 'indexer' | 'keeper' | 'api'): Managed[] =>
-    APP_HOSTS.map((host) => run(host, environmentOn(input, host)[name]))
+  const onEach = (name: 'engine' | 'indexer' | 'keeper' | 'api'): Promise<Managed[]> =>
+    Promise.all(APP_HOSTS.map((host) => run(host, environmentOn(input, host)[name])))
 
-  run('edge', environmentOn(input, 'app1').issuer)
-  for (const [host, spec] of signersOf(input, (name) => hostDir(dir, name))) run(host, spec)
-  await Promise.any(onEach('engine').map((engine) => engine.ready()))
+  await run('edge', environmentOn(input, 'app1').issuer)
+  for (const [host, spec] of signersOf(input, (name) => hostDir(dir, name))) await run(host, spec)
+  await Promise.any((await onEach('engine')).map((engine) => engine.ready()))
   const tls = linkTls(serviceTlsVariables(dir.path, 'edge'), 'ENGINE_URL', null)
   await listMarkets(db, { members: membersOf(layout), keys: engineKeys, tls }, specs, 'ALWAYS_OPEN')
   report('markets are listed')
-  await Promise.any(onEach('indexer').map((indexer) => indexer.ready()))
-  for (const name of ['keeper', 'api'] as const) onEach(name)
+  await Promise.any((await onEach('indexer')).map((indexer) => indexer.ready()))
+  for (const name of ['keeper', 'api'] as const) await onEach(name)
   return {
     supervisor,
     byName,

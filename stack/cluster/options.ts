@@ -1,6 +1,7 @@
 /** Flags of `clearbatch cluster`. */
 import { resolve } from 'node:path'
 import { type Arguments, text, toggle, wholeNumber, withDefault } from '../../service/command-line.ts'
+import type { Adapt } from '../process-spec.ts'
 
 export interface ClusterOptions {
   readonly dir: string
@@ -15,6 +16,8 @@ export interface ClusterOptions {
   readonly backstop?: boolean
   /** Without network namespaces, also where the kernel allows them. */
   readonly loopback?: boolean
+  /** Changes a process before it starts. */
+  readonly adapt?: Adapt
 }
 
 const DIR = '.clearbatch/cluster'

@@ -48,14 +48,20 @@ export interface Servers {
   restore(host: DataHost): Promise<void>
   /** Ends the Postgres server of the host by SIGKILL, but not its Patroni. */
   killPostgres(host: DataHost): void
+  /** Sends a signal to the Postgres server of the host and to all its sessions. */
+  signalPostgres(host: DataHost, signal: NodeJS.Signals): void
+  /** Throws for a server that the host does not have. */
+  server(host: HostName, name: ServerName): Service
   stop(): Promise<void>
 }
 
 export const postgresDirOf = (dir: string, host: DataHost): string => join(dir, host, 'postgres', 'data')
 
+export type ServerName = 'etcd' | 'patroni' | 'redis' | 'sentinel' | 'haproxy'
+
 interface Server {
   readonly host: HostName
-  readonly name: string
+  readonly name: ServerName
   readonly words: readonly [string, ...string[]]
   readonly ready: () => Promise<boolean>
 }
@@ -163,15 +169,17 @@ const start = ({ layout, user, logDir, report }: ServersInput, { host, name, wor
 
 export async function startServers(input: ServersInput): Promise<Servers> {
   const { layout, dir } = input
-  const started = new Map<HostName, Service[]>()
+  const started = new Map<HostName, Map<ServerName, Service>>()
   const keep = async (server: Server): Promise<void> => {
     const service = await start(input, server)
-    started.set(server.host, [...(started.get(server.host) ?? []), service])
+    const onHost = started.get(server.host) ?? new Map<ServerName, Service>()
+    started.set(server.host, onHost.set(server.name, service))
   }
-  const onData = (host: DataHost): readonly Service[] => started.get(host) ?? []
+  const onData = (host: DataHost): readonly Service[] => [...(started.get(host)?.values() ?? [])]
 
   const stop = async (): Promise<void> => {
-    await Promise.all([...started.values()].flat().map((service) => service.stop()))
+    const all = [...started.values()].flatMap((services) => [...services.values()])
+    await Promise.all(all.map((service) => service.stop()))
     // A Patroni that was killed has left its Postgres server.
     for (const host of DATA_HOSTS) await endLeftOver(postgresDirOf(dir, host))
   }
@@ -224,9 +232,22 @@ export async function startServers(input: ServersInput): Promise<Servers> {
       await Promise.all(onData(host).map((service) => service.restart()))
     },
     killPostgres,
+    signalPostgres(host, signal) {
+      const pid = postmasterOf(host)
+      if (pid !== null) for (const each of [pid, ...childrenOf(pid)]) process.kill(each, signal)
+    },
+    server(host, name) {
+      const service = started.get(host)?.get(name)
+      if (service === undefined) throw new Error(`${host} has no ${name}`)
+      return service
+    },
     stop,
   }
 }
+
+/** Processes that Linux states as children of the process. */
+const childrenOf = (pid: number): readonly number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
 
 /** Waits for all, and then throws the first failure: what has started meanwhile can be stopped. */
 async function allOf(work: readonly Promise<void>[]): Promise<void> {

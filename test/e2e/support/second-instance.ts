@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { environmentOf } from '../../../stack/environment.ts'
 import { freePort, internalPorts } from '../../../stack/ports.ts'
+import type { Adapt, ProcessSpec } from '../../../stack/process-spec.ts'
 import type { Stack } from '../../../stack/stack.ts'
-import { createSupervisor, type Managed, type ProcessSpec } from '../../../stack/supervisor.ts'
+import { createSupervisor, type Managed } from '../../../stack/supervisor.ts'
 import { preconfirmed, startRpcProxy } from '../../support/rpc-proxy.ts'
 
 export interface SecondInstance {
@@ -18,13 +19,17 @@ export interface SecondInstance {
 
 /**
  * A second api, keeper and indexer. `logDir` stays; without it the logs are deleted at the end. The keeper's node responds to a send before the
- * transaction is in a block.
+ * transaction is in a block. `adapt` changes each process before it starts.
  */
-export async function startSecondInstance(stack: Stack, logDir?: string): Promise<SecondInstance> {
+export async function startSecondInstance(
+  stack: Stack,
+  logDir?: string,
+  adapt: Adapt = (spec) => spec,
+): Promise<SecondInstance> {
   const { indexer, keeper, api, baseUrl } = await secondEnvironment(stack)
   const node = await startRpcProxy(stack.chain.url, preconfirmed)
   const specs = [indexer, { ...keeper, env: { ...keeper.env, RPC_URL: node.url } }, api]
-  const { processes, stop } = await start(specs, logDir)
+  const { processes, stop } = await start(await Promise.all(specs.map(adapt)), logDir)
   const [secondIndexer, secondKeeper, secondApi] = processes as [Managed, Managed, Managed]
   return {
     ...{ baseUrl, keeper: secondKeeper, indexer: secondIndexer, api: secondApi },
