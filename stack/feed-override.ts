@@ -19,10 +19,14 @@ export interface FeedOverride {
 const LEASE_MS = 5_000
 const REPORT_EVERY_MS = 250
 
-/** Keeps the lease of the market's feed and publishes four reports per second. The first price is the latest published one. */
+/**
+ * Keeps the lease of the market's feed and publishes four reports per second. The first price is the latest published one. `isPassing`: whether
+ * the next report may succeed after the error.
+ */
 export function overrideFeed(
   { db, oracle }: { readonly db: Db; readonly oracle: ReportSigner },
   marketId: number,
+  isPassing: (error: unknown) => boolean = isConnectionError,
 ): FeedOverride {
   const name = indexLease(marketId)
   const owner = randomUUID()
@@ -42,7 +46,7 @@ export function overrideFeed(
     while (!stopped) {
       // A report that a restart of the database loses is followed by the next one.
       await report().catch((error: unknown) => {
-        if (!isConnectionError(error)) throw error
+        if (!isPassing(error)) throw error
       })
       await sleep(REPORT_EVERY_MS)
     }

@@ -8,6 +8,7 @@ import { readRows } from '../../db/journal.ts'
 import { apply, marketIdOf } from '../../domain/exchange/apply.ts'
 import { violations } from '../../domain/exchange/laws.ts'
 import { createState, type ExchangeState } from '../../domain/exchange/state.ts'
+import type { JournalRow } from '../../domain/journal/journal-row.ts'
 import { COMPARISONS } from './comparisons.ts'
 import type { Facts } from './facts.ts'
 
@@ -55,13 +56,16 @@ export class ShadowRun {
       for (;;) {
         const after = this.state.heads.get(marketIdOf(shard))?.seq ?? 0
         const rows = await readRows(tx, shard, after, PAGE)
-        for (const { seq, row } of rows) apply(this.state, { shard, seq, row })
+        for (const { seq, row } of rows) apply(this.state, { shard, seq, row: kept(row) })
         this.state.core.undo.clear()
         if (rows.length < PAGE) break
       }
     }
   }
 }
+
+/** The engine releases ended entries from its memory; the tables, and therefore this fold, keep them. */
+const kept = (row: JournalRow): JournalRow => (row.kind === 'ended_released' ? { ...row, up_to: 0 } : row)
 
 /** One line per fact in which a table and a state differ. */
 export function differences(table: string, stored: Facts, held: Facts): string[] {

@@ -1,5 +1,6 @@
 /** Lets years pass for a running exchange: for the database, whose clock all processes follow, and for the chain. */
 import { sql } from 'kysely'
+import type { Db } from '../../../db/client.ts'
 import type { Stack } from '../../../stack/stack.ts'
 
 const READY_MS = 60_000
@@ -18,6 +19,17 @@ const INSTALL = `
   end $$
 `
 
+/** Ends all sessions, so that every session follows the shifted clock. */
+export async function shadowClock(db: Db): Promise<void> {
+  await sql.raw(INSTALL).execute(db)
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(
+    db,
+  )
+}
+
+export const setAhead = (db: Db, ms: number): Promise<unknown> =>
+  sql`update shifted.time set ahead_ms = ${ms}`.execute(db)
+
 export class ShiftedTime {
   readonly #stack: Stack
   aheadMs = 0
@@ -26,12 +38,9 @@ export class ShiftedTime {
     this.#stack = stack
   }
 
-  /** Ends all sessions and restarts the stack's processes, so that every session follows the shifted clock. */
+  /** Also restarts the stack's processes. */
   static async install(stack: Stack): Promise<ShiftedTime> {
-    await sql.raw(INSTALL).execute(stack.db)
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(
-      stack.db,
-    )
+    await shadowClock(stack.db)
     const { engine, indexer, keeper, api } = stack
     const processes = [engine, indexer, keeper, api]
     for (const process of processes) await process.restart('SIGTERM')
@@ -47,7 +56,7 @@ export class ShiftedTime {
   async pass(ms: number): Promise<void> {
     const seconds = Math.ceil(ms / 1000)
     this.aheadMs += seconds * 1000
-    await sql`update shifted.time set ahead_ms = ${this.aheadMs}`.execute(this.#stack.db)
+    await setAhead(this.#stack.db, this.aheadMs)
     await this.#stack.provider.send('evm_increaseTime', [seconds])
     await this.#stack.provider.send('evm_mine', [])
   }
