@@ -32,7 +32,7 @@ const DISKS = { data: 512, postgres: 512, etcd: 384, redis: 96, sentinel: 16, lo
 const READY_MS = 120_000
 const PROCESSES = ['engine', 'api', 'keeper', 'indexer'] as const
 /** A bucket that is emptied at this rate delays what comes faster; a short queue before it loses it. */
-const RATE = 'rate 1mbit burst 4kb'
+const RATE = 'rate 4mbit burst 8kb'
 const QUEUES = { delay: 'latency 250ms', loss: 'limit 8kb' } as const
 
 const processNames = [
@@ -178,8 +178,16 @@ class ClusterExchange implements ChaosExchange {
       case 'delay':
       case 'loss': {
         const queue = `${RATE} ${QUEUES[fault]}`
-        this.#run(victim.host, `tc qdisc add dev eth0 root tbf ${queue}`)
-        return { ...base, heal: async () => this.#run(victim.host, 'tc qdisc del dev eth0 root') }
+        const { host } = victim
+        this.#run(host, `tc qdisc add dev eth0 root tbf ${queue}`)
+        // All servers of the host are slow. Nothing replaces a primary that is slow.
+        const hasTwin = !DATA_HOSTS.some((each) => each === host)
+        return {
+          ...base,
+          on: `${host}, for ${victim.name}`,
+          hasTwin,
+          heal: async () => this.#run(host, 'tc qdisc del dev eth0 root'),
+        }
       }
       case 'clock step': {
         const { clocks } = this.#parts

@@ -10,8 +10,8 @@ import type { Load } from './load.ts'
 
 /** Bound of the time to the next batch and to the next accepted order of each market. */
 export const MOST_PAUSE_MS = 5_000
-/** Until the transactions of relayers are mined, and liquidations have ended. */
-const SETTLED_MS = 60_000
+/** Until the transactions of relayers are mined. */
+const NONCES_MS = 60_000
 const PACE_MS = 250
 
 type Law = (exchange: Audited, load: Load) => Promise<readonly string[]>
@@ -22,7 +22,7 @@ const LAWS: readonly (readonly [name: string, law: Law])[] = [
   ['commands', ({ db }, { commands }) => unaccounted(db, commands.all)],
   ['fills', ({ db }) => wrongFills(db)],
   ['reservations', ({ db }) => leftReservations(db)],
-  ['liquidations', ({ db }) => runningLiquidations(db)],
+  ['liquidations', ({ db }) => doubleLiquidations(db)],
   ['nonces', wrongNonces],
   ['feed', (_, load) => load.feedDifferences()],
   ['waits', async (_, { commands }) => commands.problems()],
@@ -118,18 +118,24 @@ async function leftReservations(db: Db): Promise<readonly string[]> {
   )
 }
 
-/** Prices are where no position needs one. */
-async function runningLiquidations(db: Db): Promise<readonly string[]> {
-  for (const end = performance.now() + SETTLED_MS; ; await sleep(PACE_MS)) {
-    const rows = await db.selectFrom('liquidations').select(['market_id', 'user_id']).execute()
-    if (rows.length === 0 || performance.now() > end)
-      return rows.map(({ market_id, user_id }) => `account ${user_id} is liquidated in market ${market_id}`)
-  }
+/** A liquidation closes a position by one order at a time. */
+async function doubleLiquidations(db: Db): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('orders')
+    .select(['market_id', 'user_id'])
+    .where('forced', '=', true)
+    .where('ended_at', 'is', null)
+    .groupBy(['market_id', 'user_id'])
+    .having(({ fn }) => fn.countAll(), '>', 1)
+    .execute()
+  return rows.map(
+    ({ market_id, user_id }) => `account ${user_id} has two forced orders in market ${market_id}`,
+  )
 }
 
 /** Every relayer's next nonce is the chain's, and no nonce before it is missing or mined twice. Heartbeats go on: it may take some tries. */
 async function wrongNonces(exchange: Audited): Promise<readonly string[]> {
-  for (const end = performance.now() + SETTLED_MS; ; await sleep(PACE_MS)) {
+  for (const end = performance.now() + NONCES_MS; ; await sleep(PACE_MS)) {
     const found = await nonceProblems(exchange)
     if (found.length === 0 || performance.now() > end) return found
   }

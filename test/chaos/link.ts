@@ -104,9 +104,10 @@ class Lane {
   #add(bytes: Buffer | null): void {
     const { delayMs, loss } = this.#weather
     const isLost = loss > 0 && 1000 * this.#random() < loss
-    if (isLost && this.#random() < RESETS) this.#from.resetAndDestroy()
+    const isReset = isLost && this.#random() < RESETS
+    if (isReset) this.#from.destroy()
     this.#latest = Math.max(this.#latest, Date.now() + delayMs + (isLost ? RESEND_MS : 0))
-    this.#waiting.push({ bytes, due: this.#latest })
+    this.#waiting.push({ bytes: isReset ? null : bytes, due: this.#latest })
     if (this.#waiting.length > MOST_WAITING) this.#from.pause()
     this.flush()
   }

@@ -85,7 +85,8 @@ function planFaults(bag: Bag, random: Random): readonly PlannedFault[] {
   let at = LEAD_MS
   return Array.from({ length: FAULTS_PER_RUN }, () => {
     const { fault, target } = bag.next()
-    const { least, range } = SERVICES.includes(target) ? SERVICE_LASTS : LASTS
+    const isShort = SERVICES.includes(target) && fault !== 'disk full'
+    const { least, range } = isShort ? SERVICE_LASTS : LASTS
     const planned = { fault, target, at: at + random(1_000), lasts: least + random(range) }
     at = planned.at + planned.lasts + AFTER_MS
     return { ...planned, choice: random(1_000_000), size: random(1_000) }
