@@ -181,7 +181,7 @@ class ClusterExchange implements ChaosExchange {
         const { host } = victim
         this.#run(host, `tc qdisc add dev eth0 root tbf ${queue}`)
         // All servers of the host are slow. Nothing replaces a primary that is slow.
-        const hasTwin = !DATA_HOSTS.some((each) => each === host)
+        const hasTwin = victim.hasTwin && !DATA_HOSTS.some((each) => each === host)
         return {
           ...base,
           on: `${host}, for ${victim.name}`,

@@ -19,7 +19,7 @@ type Law = (exchange: Audited, load: Load) => Promise<readonly string[]>
 const LAWS: readonly (readonly [name: string, law: Law])[] = [
   ['books', (exchange) => differencesOf(exchange)],
   ['tables', ({ db }) => new ShadowRun(db).compare()],
-  ['commands', ({ db }, { commands }) => unaccounted(db, commands.all)],
+  ['commands', (exchange, { commands }) => unaccounted(exchange, commands.all)],
   ['fills', ({ db }) => wrongFills(db)],
   ['reservations', ({ db }) => leftReservations(db)],
   ['liquidations', ({ db }) => doubleLiquidations(db)],
@@ -40,8 +40,10 @@ export async function violations(exchange: Audited, load: Load): Promise<readonl
 
 interface StoredOrder {
   readonly hash: string
+  readonly market_id: number
   readonly status: string
-  readonly filled: string
+  /** Steps. */
+  readonly filled: number
   readonly read_status: string | null
 }
 
@@ -49,10 +51,10 @@ interface StoredOrder {
  * An acknowledged order is stored, and shown by the read model; an acknowledged cancel has ended its order, without a fill after it; a refused
  * order is not stored.
  */
-async function unaccounted(db: Db, commands: readonly Command[]): Promise<readonly string[]> {
+async function unaccounted({ db, specs }: Audited, commands: readonly Command[]): Promise<readonly string[]> {
   const hashes = [...new Set(commands.map(({ hash }) => hash))]
   const { rows } = await sql<StoredOrder>`
-    select o.hash, o.status, o.filled::text, r.status as read_status
+    select o.hash, o.market_id, o.status, o.filled, r.status as read_status
     from orders o left join read.orders r using (order_id) where o.hash = any(${hashes}::text[])
   `.execute(db)
   const stored = new Map(rows.map((row) => [row.hash, row]))
@@ -66,8 +68,9 @@ async function unaccounted(db: Db, commands: readonly Command[]): Promise<readon
       return [`order ${hash} is ${found.status}, and ${found.read_status} in the read model`]
     if (kind === 'place') return []
     if (!ENDED.has(found.status)) return [`the cancel of ${hash} was acknowledged, and it is ${found.status}`]
-    const known = Number(order?.filled_quantity_e18_raw) + Number(order?.settling_quantity_e18_raw)
-    return Number(found.filled) > 0 && known === 0
+    const known = BigInt(order?.filled_quantity_e18_raw ?? 0) + BigInt(order?.settling_quantity_e18_raw ?? 0)
+    const step = specs.find(({ marketId }) => marketId === found.market_id)?.step ?? 0n
+    return BigInt(found.filled) * step > known
       ? [`${hash} has filled after the acknowledgement of its cancel`]
       : []
   })

@@ -153,7 +153,11 @@ class Machine implements ChaosExchange {
   async stop(keep: boolean): Promise<void> {
     const [removeDisks, ...others] = this.#undo
     for (const step of others.toReversed()) await step()
-    if (keep) cpSync(join(this.#parts.dataDir, 'logs'), this.keptLogs, { recursive: true })
+    const { dataDir } = this.#parts
+    if (keep) {
+      cpSync(join(dataDir, 'logs'), this.keptLogs, { recursive: true })
+      cpSync(join(dataDir, 'postgres', 'postgres.log'), join(this.keptLogs, 'postgres.log'))
+    }
     await removeDisks?.()
   }
 
