@@ -27,8 +27,8 @@ const LIVE_COLUMNS = ['status', 'status_reason', 'filled', 'settling', 'openable
   .join(', ')
 
 /**
- * $1: hashes or ids. The limits force each join to be a lookup by key. The subselect hides the number of keys from
- * Postgres, which would otherwise plan each call. Of two columns with one name the later counts.
+ * $1: hashes or ids. The limits force lookups by key. The subselect hides the number of keys from Postgres, which would
+ * plan each call. Of two columns with one name the later counts.
  */
 const storedBy = (key: 'hash' | 'order_id'): string => `
   select

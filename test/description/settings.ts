@@ -47,7 +47,7 @@ const VALID: Readonly<Record<string, string>> = {
 
 /** Defaults that are no literals. */
 const FALLBACKS: Readonly<Record<string, string>> = {
-  'rpcWsUrl === null ? 100 : 250': '100',
+  'rpcWsUrl === null ? 100 : 500': '100',
   UPDATE_INTERVAL: '900000',
   'Math.max(1, availableParallelism() - 1)': 'processors − 1',
   'longestWaitMs + 20_000': 'longest wait + 20000',
