@@ -7,8 +7,8 @@ import { waitFor } from '../../../client/wait-for.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import { recompute } from '../../../domain/auction/auction.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
-import type { SignedOrder } from '../../../domain/orders/order.ts'
-import type { MarketId, Millis, OrderHash, Seconds, Steps, Ticks, UserId } from '../../../domain/units.ts'
+import type { OrderRow } from '../../../domain/exchange/tables/orders.ts'
+import type { Millis, Quote, Steps, UserId } from '../../../domain/units.ts'
 import { JournalUnavailable } from '../../../keeper/engine/ports.ts'
 import { createTables } from '../../../keeper/engine/store.ts'
 import type { BatchEvidence } from '../../../keeper/engine/tables/batch-evidence.ts'
@@ -17,6 +17,7 @@ import { tradingExchange } from '../../../simulate/exchange/trading/scenario.ts'
 import { randomOf } from '../../../simulate/random.ts'
 import { loadInputs } from '../../support/rows/batches.ts'
 import { BusyExchange } from './support/busy-exchange.ts'
+import { limitOrder } from './support/limit-order.ts'
 import { WrittenTables } from './support/written-tables.ts'
 
 const SEED = 7
@@ -275,6 +276,35 @@ describe('tables that follow an exchange', () => {
     expect(namesOf(statements)).to.deep.equal(['state-put-users'])
   })
 
+  it('when a live order fills, its row is not written; when it begins to close and when it ends, it is', async () => {
+    await tables.store(placements(1))
+    const { state } = tables.applied
+    const order = [...state.orders.rows()].at(-1) as OrderRow
+    const rows = exchangeOf().decide(
+      { kind: 'log_in', address: addressOf(50) },
+      { now: order.acceptedAt },
+    ).rows
+    const written = (change: Partial<OrderRow>): unknown[] => {
+      state.orders.put({ ...order, ...change })
+      const statement = tables.collect(rows).find(({ name }) => name === 'state-change-orders')
+      return statement === undefined ? [] : JSON.parse(statement.values[0] as string)
+    }
+    const filled = { filled: 3 as Steps, settling: 2 as Steps, reserved: 1n as Quote }
+    const closing = { ...filled, closingReason: 'USER_CANCELLED' } as const
+    const ended = {
+      ...closing,
+      status: 'CANCELLED',
+      settling: 0 as Steps,
+      endedAt: order.acceptedAt,
+    } as const
+    expect(written(filled)).to.deep.equal([])
+    expect(written(closing)).to.have.length(1)
+    expect(written({ ...closing, filled: 4 as Steps })).to.deep.equal([])
+    expect(written(ended)).to.have.length(1)
+    expect(written({ ...ended, filled: 5 as Steps })[0]).to.deep.include({ status: 'CANCELLED', filled: 5 })
+    expect(written(filled), 'revived by a fork').to.have.length(1)
+  })
+
   it('when the tables have been written, listeners are notified of each journal, and not before', async () => {
     const listener = new pg.Client(tables.url)
     await listener.connect()
@@ -352,20 +382,3 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 function fail(): never {
   throw new Error('no row is refused')
 }
-
-const limitOrder = (salt: number): SignedOrder => ({
-  marketId: 1 as MarketId,
-  maker: addressOf(1),
-  signer: addressOf(1),
-  hash: `0x${salt.toString(16).padStart(64, '0')}` as OrderHash,
-  salt: BigInt(salt),
-  side: 'LONG',
-  type: 'LIMIT',
-  price: 990 as Ticks,
-  quantity: 10 as Steps,
-  trigger: 0 as Ticks,
-  leverage: 5,
-  reduceOnly: false,
-  expiration: 0 as Seconds,
-  signature: `0x${'00'.repeat(66)}`,
-})
