@@ -61,6 +61,15 @@ export const FIGURES: readonly Figure[] = [
     target: 'p99 40; 0; 18',
   },
   {
+    name: 'overload',
+    what: 'mix, 800/s, above what two cores carry: accepted per second; answered; refused in',
+    command: ['bench:mix', '--rate', '800', '--seconds', '20'],
+    shown: (line) =>
+      `${Math.round(line.orders / line.seconds)}; ${answered(line)}; ` +
+      percentiles(line.latency['sent → refused: placement']),
+    target: '75 % of the peak; p99 300; 50',
+  },
+  {
     name: 'requote-200',
     what: '200 quotes replaced each 200 ms beside 100/s: batch of 50 answered; quotes refused; recoveries per order',
     command: ['bench:mix', '--rate', '100', '--requote', '200', '--seconds', '30'],
