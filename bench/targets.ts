@@ -8,7 +8,7 @@ export interface Figure {
   /** Names the file in `results/`. */
   readonly name: string
   readonly what: string
-  /** Of `npm run`, with its flags. */
+  /** Script of the package and its flags. */
   readonly command: readonly string[]
   shown(line: Line): string
   readonly target: string
@@ -24,7 +24,7 @@ const refusals = ({ errors }: Line): number =>
     ),
   )
 
-/** Of the slower of the two measurements of bare recoveries, before and after the run. */
+/** Bare recoveries are measured before and after the run; the slower measurement counts. */
 function recoveriesPerOrder(line: Line): number {
   const perSecond = Math.min(...line['recoveries per second and core'])
   return Math.round((line.processor['exchange without chain']['ms per order'] * perSecond) / 1000)
