@@ -1,10 +1,11 @@
 /** Runs the benchmark of a figure, stores its line in `results/`, and fills the table of the README from all stored lines. */
-// npm run bench:record -- [mix-200 cold-start …]
+// npm run bench:record -- [--figure mix-200]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { createInterface } from 'node:readline'
+import { argumentsOf, oneOf } from '../service/command-line.ts'
 import { fileOf, type Recorded, withTable } from './figure-table.ts'
 import { FIGURES, type Figure, type Line } from './targets.ts'
 
@@ -33,12 +34,16 @@ async function record(figure: Figure): Promise<void> {
   writeFileSync(fileOf(figure), `${JSON.stringify(recorded, null, 2)}\n`)
 }
 
-const names = process.argv.slice(2)
-const chosen = names.map((name) => FIGURES.find((figure) => figure.name === name) ?? name)
-const unknown = chosen.filter((one) => typeof one === 'string')
-if (unknown.length > 0) {
-  console.error(`npm run bench:record -- <name> […]: ${FIGURES.map(({ name }) => name).join(', ')}`)
-  process.exit(2)
-}
-for (const figure of chosen as Figure[]) await record(figure)
+const { figure } = argumentsOf({
+  command: 'npm run bench:record --',
+  flags: {
+    figure: oneOf(
+      FIGURES.map(({ name }) => name),
+      'measure this figure; without it, only the table is filled',
+    ),
+  },
+})
+
+const chosen = FIGURES.find(({ name }) => name === figure)
+if (chosen !== undefined) await record(chosen)
 writeFileSync(README, withTable(readFileSync(README, 'utf8')))
