@@ -3,6 +3,7 @@ import { Interface, Transaction } from 'ethers'
 import { windowEndOf } from '../../domain/risk/wind-down.ts'
 import type { Culprit } from '../../domain/settlement/void-batch.ts'
 import { type Address, type Millis, maxOf, type Seconds } from '../../domain/units.ts'
+import { createSend, RpcError, type Send } from '../../service/json-rpc.ts'
 import type { KeySource } from '../../service/keys/key-source.ts'
 import { signTransaction } from '../../service/transaction-bytes.ts'
 import { AccountManager__factory } from '../../typechain-types/factories/AccountManager__factory.ts'
@@ -17,43 +18,9 @@ const BANK = IMarginBank__factory.createInterface()
 const ORACLE = ISignedPriceOracle__factory.createInterface()
 const FREEZE_REQUESTED = TRADER.getEvent('FreezeRequested').topicHash
 
-// ---------------------------------------------------------------------- json-rpc
-
-/** An error object in the node's JSON-RPC response. */
-class RpcError extends Error {
-  readonly code: number
-  readonly data: unknown
-
-  constructor({ code, message, data }: { code: number; message: string; data?: unknown }) {
-    super(message)
-    this.code = code
-    this.data = data
-  }
-}
-
-type Request = <T>(method: string, params: readonly unknown[], timeoutMs?: number) => Promise<T>
-
-function connect(url: string, requestTimeoutMs: number): Request {
-  let id = 0
-  return async <T>(method: string, params: readonly unknown[], timeoutMs = requestTimeoutMs): Promise<T> => {
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    const body = (await response.json()) as {
-      result?: T
-      error?: { code: number; message: string; data?: unknown }
-    }
-    if (body.error !== undefined) throw new RpcError(body.error)
-    return body.result as T
-  }
-}
-
 /** The chain of the node. */
 export const readChainId = async (url: string, timeoutMs: number): Promise<number> =>
-  Number(await connect(url, timeoutMs)<string>('eth_chainId', []))
+  Number(await createSend(url, timeoutMs)<string>('eth_chainId', []))
 
 const quantity = (value: number | bigint): string => `0x${value.toString(16)}`
 
@@ -104,7 +71,7 @@ export function classify(error: unknown): SendResult {
 }
 
 /** Sends by the first method that the node supports, and keeps that method. */
-function createSender(request: Request, timeoutMs: number): Chain['send'] {
+function createSender(request: Send, timeoutMs: number): Chain['send'] {
   let method = 0
   return async (raw) => {
     for (;;) {
@@ -161,7 +128,7 @@ function errorData(error: RpcError): string {
  * Revert data of a mined transaction, traced at its place in its block; null without a trace, because gateways reject
  * the method in many ways. The next call reports a node that is down.
  */
-async function tracedRevert(request: Request, hash: string): Promise<string | null> {
+async function tracedRevert(request: Send, hash: string): Promise<string | null> {
   try {
     const options = { tracer: 'callTracer', tracerConfig: { onlyTopCall: true } }
     const { error, output } = await request<{ error?: string; output?: string }>('debug_traceTransaction', [
@@ -175,7 +142,7 @@ async function tracedRevert(request: Request, hash: string): Promise<string | nu
 }
 
 /** Without a trace, a later transaction of the same block can hide the culprit: the call runs on the state after the block. */
-async function findCulprit(request: Request, raw: `0x${string}`, block: number): Promise<Culprit> {
+async function findCulprit(request: Send, raw: `0x${string}`, block: number): Promise<Culprit> {
   const { hash, from, to, data, gasLimit, value } = Transaction.from(raw)
   const traced = await tracedRevert(request, hash as string)
   if (traced !== null) return culpritOf(traced)
@@ -199,7 +166,7 @@ export interface ChainOptions {
 }
 
 export function createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs }: ChainOptions): Chain {
-  const request = connect(url, requestTimeoutMs)
+  const request = createSend(url, requestTimeoutMs)
 
   /** The struct that a view of a market without arguments returns. */
   async function view(

@@ -47,6 +47,12 @@ describe('a JSON-RPC request', () => {
     expect(String(failure)).to.include('no such method')
   })
 
+  it('when the error has an HTTP status of its own, its code and data are kept', async () => {
+    const error = { code: 3, message: 'execution reverted', data: '0x1234' }
+    const failure = await failureOf(send({ status: 400, body: { error } }))
+    expect(failure).to.be.instanceOf(RpcError).and.to.deep.include({ code: 3, data: '0x1234' })
+  })
+
   it('when the node answers with another HTTP status, the error names the method and the status', async () => {
     const failure = await failureOf(send({ status: 503, body: {} }))
     expect(String(failure)).to.include('the node answered eth_chainId with HTTP status 503')
