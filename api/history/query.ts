@@ -78,7 +78,10 @@ export interface Finality {
   readonly graceMs: number
 }
 
-/** The days of one market, or of all markets in the order of their numbers: some look-ups in indexes per market. */
+/**
+ * The days of one market, or of all markets by number: some look-ups in indexes per market. Blocks become final in order:
+ * no fill of the chain changes that is older than the newest confirmed one.
+ */
 export async function historyDays(
   db: Db | Tx,
   { now, graceMs }: Finality,
@@ -96,6 +99,13 @@ export async function historyDays(
         (select as_of from read.batches where market_id = m.market_id and not is_final order by as_of limit 1),
         (
           select matched_at from read.fills where market_id = m.market_id and ${ONLY_ON_CHAIN} and status <> 'CONFIRMED'
+            and matched_at >= coalesce(
+              (
+                select matched_at from read.fills where market_id = m.market_id and ${ONLY_ON_CHAIN} and status = 'CONFIRMED'
+                order by matched_at desc limit 1
+              ),
+              0
+            )
           order by matched_at limit 1
         )
       ) as open_at,
