@@ -27,12 +27,16 @@ export class Draft {
 
   /** State with all rows so far. Callers must not keep it across a `write`. */
   get state(): ExchangeState {
+    this.#applyPending()
+    return this.#state
+  }
+
+  #applyPending(): void {
     while (this.#marks.length < this.#entries.length) {
       const entry = this.#entries[this.#marks.length] as Entry
       this.#marks.push(this.#state.core.undo.mark)
       apply(this.#state, entry)
     }
-    return this.#state
   }
 
   /** The rows so far. */
@@ -95,7 +99,7 @@ export class Draft {
 
   /** Applies the remaining rows, and returns all rows with the mark of the undo log before each. Nothing may follow but `close`. */
   keep(): { readonly entries: readonly Entry[]; readonly marks: readonly number[] } {
-    void this.state
+    this.#applyPending()
     return { entries: this.#entries, marks: this.#marks }
   }
 

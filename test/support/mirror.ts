@@ -8,12 +8,11 @@ import type { Db, Tx } from '../../db/client.ts'
 import type { Database } from '../../db/schema.ts'
 import { stateTable } from '../../db/state-tables.ts'
 import { ordersTable } from '../../db/written-tables.ts'
-import { factsOf } from '../../domain/exchange/decide/orders/facts.ts'
-import { orderColumns } from '../../domain/exchange/order-columns.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Address, Millis, Quote, Steps, UserId } from '../../domain/units.ts'
 import type { WrittenMark } from '../../keeper/engine/tables/changes.ts'
+import { columnsIn } from '../../keeper/engine/tables/orders.ts'
 import { following, keeping, keepingByKey, type TablePart } from '../../keeper/engine/tables/part.ts'
 import type { PartFactory } from '../../keeper/engine/tables/table-writer.ts'
 
@@ -162,10 +161,7 @@ const orders = (mark: WrittenMark, state: ExchangeState): TablePart =>
     state.orders,
     {
       keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
-      columnsOf: (order) => ({
-        ...orderColumns(factsOf(state, order)),
-        maker: state.users.need(order.account).address,
-      }),
+      columnsOf: columnsIn(state),
     },
     (rows) => keeping(ordersTable, rows),
   )

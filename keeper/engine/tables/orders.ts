@@ -13,6 +13,15 @@ import type { MarketId } from '../../../domain/units.ts'
 import { Changes, type WrittenMark } from './changes.ts'
 import { keeping, type TablePart } from './part.ts'
 
+/** All columns of an order, with its account's address. */
+export const columnsIn =
+  (state: ExchangeState) =>
+  (order: OrderRow): Columns => ({
+    ...orderColumns(factsOf(state, order)),
+    maker: state.users.need(order.account).address,
+  })
+
+/** Columns that readers need of a live order. */
 const liveColumns = ({ seq, closingReason, endedAt }: OrderRow): Columns => ({
   seq,
   closing_reason: closingReason,
@@ -20,10 +29,7 @@ const liveColumns = ({ seq, closingReason, endedAt }: OrderRow): Columns => ({
 })
 
 export function orders(mark: WrittenMark, state: ExchangeState): TablePart {
-  const columnsOf = (order: OrderRow): Columns => ({
-    ...orderColumns(factsOf(state, order)),
-    maker: state.users.need(order.account).address,
-  })
+  const columnsOf = columnsIn(state)
   const changes = new Changes(mark, state.orders, {
     keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
     columnsOf,

@@ -108,7 +108,12 @@ export const TRADING_FAULTS: readonly Fault[] = [
     'this.#before.push({ mark: this.state.core.undo.mark, time: this.#time })',
     15,
   ),
-  inDraft('the last row of an execution is not applied', '    void this.state\n', '', 1),
+  inDraft(
+    'the last row of an execution is not applied',
+    '    this.#applyPending()\n    return { entries',
+    '    return { entries',
+    1,
+  ),
   inDraft(
     'rows of a refused attempt stay',
     'if (!kept) this.#takeBack(before)',
