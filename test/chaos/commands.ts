@@ -1,4 +1,4 @@
-/** What clients sent and what they were answered, to be compared with what the exchange has later. */
+/** Commands and answers of clients, to be compared with the exchange's books later. */
 import { ClearbatchError } from '../../client/errors.ts'
 import type { PlacedOrder } from '../../client/responses.ts'
 
@@ -9,7 +9,7 @@ export interface Command {
   readonly kind: 'place' | 'cancel'
   readonly hash: string
   outcome: Outcome
-  /** Of an acknowledged command. */
+  /** Null unless the command is acknowledged. */
   order: PlacedOrder | null
 }
 

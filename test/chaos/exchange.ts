@@ -1,4 +1,4 @@
-/** What a run needs of an exchange, on one machine or in a cluster: addresses of its apis, faults, and recovery. */
+/** An exchange under faults, on one machine or in a cluster: addresses of its apis, faults, and recovery. */
 import type { ReportSigner } from '../../stack/oracle.ts'
 import type { Stack } from '../../stack/stack.ts'
 import type { PlannedFault } from './plan.ts'

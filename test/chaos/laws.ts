@@ -1,4 +1,4 @@
-/** What must hold once everything is healed and nothing trades. Each law returns one line for each violation. */
+/** Laws that hold once everything is healed and nothing trades. Each returns one line for each violation. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { Db } from '../../db/client.ts'

@@ -43,7 +43,7 @@ export const FAULTS = [
 ] as const
 export type FaultName = (typeof FAULTS)[number]
 
-/** What each fault does, for the table of the README. */
+/** Each fault's effect, for the table of the README. */
 export const MEANINGS: Readonly<Record<FaultName, string>> = {
   kill: 'SIGKILL; the supervisor starts the process again',
   stop: 'SIGSTOP, later SIGCONT',
@@ -121,7 +121,15 @@ export const TABLE: Readonly<Record<FaultName, Row>> = {
   'no blocks': rowOf('c', { chain: MC }),
   fork: rowOf('c', { chain: MC }),
   'clock step': rowOf('f', {
-    ...{ engine: M, api: M, keeper: M, indexer: M, issuer: M, backstop: M, signer: C, primary: M, chain: M },
+    engine: M,
+    api: M,
+    keeper: M,
+    indexer: M,
+    issuer: M,
+    backstop: M,
+    signer: C,
+    primary: M,
+    chain: M,
   }),
   'disk full': { ...EVERYWHERE, proxy: 'g' },
   failover: rowOf('d', { primary: C, redis: C }),
