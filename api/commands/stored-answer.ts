@@ -159,7 +159,8 @@ function asDecided(stored: StoredOrder, { reserved, held, ...then }: StoredOrder
   return {
     ...stored,
     ...then,
-    reserved: BigInt(reserved),
+    // The read model's `reserved` includes the held amount, the engine's does not.
+    reserved: BigInt(reserved) + BigInt(held),
     held: BigInt(held),
     filled_value: average,
   }

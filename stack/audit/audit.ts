@@ -217,12 +217,12 @@ const putAll = (values: Map<string, string>, name: string, fields: Record<string
   for (const [field, value] of Object.entries(fields)) values.set(`${name} ${field}`, value)
 }
 
-/** An account's `reserved` in the read model must equal the sum over its orders and adjustments. */
+/** An account's `reserved` in the read model must equal the sum over its orders, their held amounts included, and adjustments. */
 async function wrongReservations(db: Tx): Promise<string[]> {
   const { rows } = await sql<{ user_id: number; parts: bigint; read: bigint }>`
     select user_id, coalesce(sum(o.reserved), 0) as parts, coalesce(b.reserved, 0) as read
     from read.balances b full join (
-      select user_id, reserved + held as reserved from read.orders
+      select user_id, reserved from read.orders
       union all select user_id, held from adjustment_attempts
     ) o using (user_id)
     group by user_id, b.reserved
