@@ -279,6 +279,8 @@ describe('web: a trader with a new wallet', function () {
   })
 
   it('when the position is larger than an order may be, a close says which part stays open', async () => {
+    await act.openTrade(page, base())
+    await act.buyUntil(page, 0.005)
     const MARKETS = /\/v0\/markets$/
     await page.route(MARKETS, async (route) => {
       const response = await route.fetch()

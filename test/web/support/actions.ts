@@ -77,6 +77,21 @@ export async function marketOrder(
   await byId(page, 'place').click({ timeout: PATIENCE_MS })
 }
 
+const MOST_ORDERS = 20
+
+/** Buys until the position has at least so many units: the book of a young exchange may fill a fraction of a market order. */
+export async function buyUntil(page: Page, least: number): Promise<void> {
+  const size = byId(page, 'positions').locator('[data-label=Size]')
+  const held = async (): Promise<number> =>
+    (await size.count()) === 0 ? 0 : Number.parseFloat((await size.first().textContent()) ?? '')
+  for (let order = 0; order < MOST_ORDERS && (await held()) < least; order++) {
+    await marketOrder(page, 'Buy / long', '0.01')
+    await page.waitForTimeout(1_000)
+  }
+  const reached = await held()
+  if (!(reached >= least)) throw new Error(`after ${MOST_ORDERS} orders the position is ${reached}`)
+}
+
 const isFocused = (element: unknown): boolean =>
   (globalThis as unknown as { readonly document: { readonly activeElement: unknown } }).document
     .activeElement === element
@@ -93,7 +108,7 @@ export async function tabTo(page: Page, target: Locator, most = 150): Promise<vo
 const GRAB_PX = 6
 
 /** How often the scale is dragged: a young exchange has few candles, whose range is small. */
-const MOST_ZOOMS = 4
+const MOST_ZOOMS = 8
 
 /** The scale of prices shows what the candles need; dragging it shows more. */
 async function zoomOut(
