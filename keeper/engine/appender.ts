@@ -1,8 +1,8 @@
 /** Stores an owner's groups, one at a time, and finds out what became of an append without an answer. */
+import type { Logger } from '../../service/logger.ts'
 import {
   AppendUnknown,
   ContentRejected,
-  type EngineLogger,
   GROUP_VERSION,
   type Group,
   type Journal,
@@ -33,7 +33,7 @@ export interface Appender<Row> {
 export interface AppenderPorts<Row> {
   readonly journal: Journal<Row>
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 const RETRY_MS = 20

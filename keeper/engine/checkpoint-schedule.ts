@@ -1,9 +1,10 @@
 /**
  * Starts a process that writes a checkpoint whenever the journal has grown by enough rows since the last checkpoint.
  */
+
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import type { EngineLogger } from './ports.ts'
+import type { Logger } from '../../service/logger.ts'
 
 const PROGRAM = fileURLToPath(new URL('checkpoint/main.ts', import.meta.url))
 
@@ -18,7 +19,7 @@ export interface CheckpointOptions {
   readonly logLevel: string
   /** Rows between two checkpoints. */
   readonly every: number
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 /** `rows`: of the state at the start. A checkpoint that fails is tried again after as many further rows. */

@@ -2,6 +2,7 @@
  * Writes the state of a follower as a checkpoint, and builds a state from the newest one. A start reads a checkpoint and the groups after it,
  * never the read model.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
 import {
@@ -16,7 +17,7 @@ import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import { loadChunk, serialize } from '../../domain/exchange/checkpoint.ts'
 import { createState, STATE_VERSION } from '../../domain/exchange/state.ts'
 import type { Millis } from '../../domain/units.ts'
-import type { EngineLogger } from './ports.ts'
+import type { Logger } from '../../service/logger.ts'
 
 /** A state and the last group that it contains; 0: none. */
 export interface RecoveredState {
@@ -49,7 +50,7 @@ export async function writeCheckpoint(
 }
 
 /** The state of the newest checkpoint that can be loaded and has its digest; without one, the state before the first row. */
-export async function recoverState(pool: pg.Pool, logger: EngineLogger): Promise<RecoveredState> {
+export async function recoverState(pool: pg.Pool, logger: Logger): Promise<RecoveredState> {
   for (const checkpoint of await newestCheckpoints(pool, STATE_VERSION)) {
     const recovered = await loadCheckpoint(pool, checkpoint).catch((err: unknown) => {
       logger.error({ err, number: checkpoint.number }, 'checkpoint cannot be loaded; the one before is used')

@@ -1,4 +1,5 @@
 /** Wires the engine: database, recovered state, connections of clients, health and metrics. */
+
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { bindExchange } from '../../db/bound-exchange.ts'
@@ -9,6 +10,7 @@ import { readGroups } from '../../db/engine-journal.ts'
 import { checkSchema } from '../../db/migrator.ts'
 import { systemClock } from '../../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
+import type { Logger } from '../../service/logger.ts'
 import { recoverState } from './checkpoints.ts'
 import type { Config } from './config.ts'
 import { startCore } from './core.ts'
@@ -19,7 +21,7 @@ import { PROTOCOL } from './link/messages.ts'
 import { RecentReplies } from './link/recent-replies.ts'
 import { createMetrics } from './metrics.ts'
 import { samplePauses } from './pauses.ts'
-import type { EngineClock, EngineLogger } from './ports.ts'
+import type { EngineClock } from './ports.ts'
 
 export interface RunningEngine {
   /** Rejects when this member of the engine has ended: its process exits, and a new one starts. */
@@ -37,7 +39,7 @@ const database = (pool: pg.Pool): Check => ({
   check: async () => (await pool.query('select 1')).rowCount === 1 || 'no_response',
 })
 
-export async function compose(config: Config, logger: EngineLogger): Promise<RunningEngine> {
+export async function compose(config: Config, logger: Logger): Promise<RunningEngine> {
   const pool = createPool({
     url: config.databaseUrl,
     connections: config.databaseConnections,

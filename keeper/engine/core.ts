@@ -1,4 +1,5 @@
 /** The member with its machine: the state, the facts of clients, and the commands that the owner gives itself. */
+
 import type pg from 'pg'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import { specOf } from '../../domain/exchange/decide/turn/snapshot.ts'
@@ -7,6 +8,7 @@ import { hashOrder } from '../../domain/orders/order-hash.ts'
 import type { MarketId } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
 import { killAt } from '../../service/kill-point.ts'
+import type { Logger } from '../../service/logger.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand, isReadBack } from './commands.ts'
@@ -18,7 +20,7 @@ import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
 import { OrderTraces } from './order-traces.ts'
-import type { EngineClock, EngineLogger } from './ports.ts'
+import type { EngineClock } from './ports.ts'
 import { Restoration, type RestorationPorts } from './restoration.ts'
 import { createJournal, createLease, createTables } from './store.ts'
 import { BatchEvidence } from './tables/batch-evidence.ts'
@@ -27,7 +29,7 @@ import { type TurnPorts, Turns } from './turns.ts'
 
 export interface CorePorts {
   readonly config: Config
-  readonly logger: EngineLogger
+  readonly logger: Logger
   readonly metrics: EngineMetrics
   readonly clock: EngineClock
   readonly pool: pg.Pool

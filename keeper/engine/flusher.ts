@@ -2,10 +2,10 @@
  * Writes readers' tables after the appends: one write for all stored groups since the last. Changes are collected from
  * a state with stored rows only, or with the last group before it is sent.
  */
+import type { Logger } from '../../service/logger.ts'
 import {
   AppendUnknown,
   type EngineClock,
-  type EngineLogger,
   JournalUnavailable,
   pause,
   type Tables,
@@ -17,7 +17,7 @@ export interface FlusherPorts<Row> {
   readonly tables: Tables<Row>
   readonly clock: EngineClock
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
   /** The state contains stored rows only. */
   readonly isSettled: () => boolean
   /** The tables have been written, by so many rows in so many milliseconds. */

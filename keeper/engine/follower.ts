@@ -1,6 +1,7 @@
 /** Applies the journal's groups in their order, and compares the digest of each with that of the state. */
+import type { Logger } from '../../service/logger.ts'
 import type { Machine } from './machine.ts'
-import { type EngineLogger, GROUP_VERSION, type Group, type Journal } from './ports.ts'
+import { GROUP_VERSION, type Group, type Journal } from './ports.ts'
 
 /** Why a follower stops: it must not become the owner. */
 export type FollowerFault =
@@ -37,7 +38,7 @@ const MOST_GROUPS = 500
 export function createFollower<Command, Row, Answer>(
   machine: Machine<Command, Row, Answer>,
   journal: Journal<Row>,
-  logger: EngineLogger,
+  logger: Logger,
   start: { readonly head: number },
 ): Follower<Row> {
   let { head } = start

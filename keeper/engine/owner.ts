@@ -2,14 +2,16 @@
  * Decides commands in memory, stores their rows in groups and answers after the commit. Groups wait for no timer: a
  * pause to make them larger slowed answers and saved nothing.
  */
+
 import type { Millis } from '../../domain/units.ts'
+import type { Logger } from '../../service/logger.ts'
 import { type Appender, createAppender } from './appender.ts'
 import { type CommandClass, createFairQueue } from './fair-queue.ts'
 import { createFlusher, type FlusherStart } from './flusher.ts'
 import type { Machine } from './machine.ts'
 import { createTimeGuard } from './now.ts'
 import type { Ownership } from './ownership.ts'
-import type { EngineClock, EngineLogger, Journal, Tables, Timer } from './ports.ts'
+import type { EngineClock, Journal, Tables, Timer } from './ports.ts'
 
 /** Reason why a command has no answer. */
 export type NoAnswer =
@@ -50,7 +52,7 @@ export interface OwnerPorts<Command, Row, Answer> {
   readonly isReadBack: (command: Command) => boolean
   readonly clock: EngineClock
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
   readonly observer: OwnerObserver<Command, Row>
 }
 

@@ -2,13 +2,14 @@
  * The lease, without the database's clock: a candidate takes it after the life plus drift without a renewal, by its own
  * monotonic clock.
  */
-import type { EngineClock, EngineLogger, Lease, LeaseReading, Timer } from './ports.ts'
+import type { Logger } from '../../service/logger.ts'
+import type { EngineClock, Lease, LeaseReading, Timer } from './ports.ts'
 
 export interface OwnershipPorts {
   readonly lease: Lease
   readonly clock: EngineClock
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 export interface OwnershipOptions {

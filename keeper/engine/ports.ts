@@ -102,14 +102,6 @@ export interface Timer {
   soon(work: () => void): void
 }
 
-/** Structured log of the engine: the event in words, facts as fields. */
-export interface EngineLogger {
-  debug(fields: object, message: string): void
-  info(fields: object, message: string): void
-  warn(fields: object, message: string): void
-  error(fields: object, message: string): void
-}
-
 export const pause = (timer: Timer, ms: number): Promise<void> =>
   new Promise((resolve) => {
     timer.after(ms, resolve)

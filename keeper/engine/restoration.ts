@@ -2,10 +2,12 @@
  * First start on a restored database. The chain may have settled more than the journal contains: markets become
  * cancel-only, and only blocks are decided until the chain's head is reached.
  */
+
 import type { MarketId } from '../../domain/units.ts'
+import type { Logger } from '../../service/logger.ts'
 import type { CommandKind, ExchangeCommand } from './commands.ts'
 import type { Reply, Request } from './owner.ts'
-import { type EngineLogger, pause, type Timer } from './ports.ts'
+import { pause, type Timer } from './ports.ts'
 
 export interface RestorationPorts {
   readonly submit: (request: Request<ExchangeCommand>) => Promise<Reply<unknown>>
@@ -16,7 +18,7 @@ export interface RestorationPorts {
   readonly isAwaited: () => Promise<boolean>
   readonly noteDone: () => Promise<void>
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 /** Commands that clients may send meanwhile: blocks, and listings with their settings, which the setup of an exchange repeats at each start. */

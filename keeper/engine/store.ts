@@ -1,4 +1,5 @@
 /** Journal, lease and tables of readers on Postgres. */
+
 import type pg from 'pg'
 import {
   appendGroup,
@@ -21,10 +22,10 @@ import type { Statement } from '../../db/round-trip.ts'
 import type { Entry } from '../../domain/exchange/apply.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import { invariant } from '../../domain/invariant.ts'
+import type { Logger } from '../../service/logger.ts'
 import {
   AppendUnknown,
   ContentRejected,
-  type EngineLogger,
   type Group,
   type Journal,
   JournalUnavailable,
@@ -88,7 +89,7 @@ export const createLease = (pool: pg.Pool): Lease => ({
 })
 
 export interface TablesOptions {
-  readonly logger: EngineLogger
+  readonly logger: Logger
   /** A row that the database refuses is missing from a table. */
   readonly onRefused: () => void
   /** Tables besides those of the exchange. */

@@ -2,11 +2,13 @@
  * The engine's own commands: market turns, funding, due dead-man switches, and releases of ended entries. They are
  * submitted like client commands, so that each class has its share.
  */
+
 import { NO_MEMORY, type TurnMemory } from '../../domain/exchange/decide/turn/memory.ts'
 import { firstStep } from '../../domain/exchange/decide/turn/turn.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
 import { BANK } from '../../domain/exchange/tables/chain.ts'
 import type { MarketId, Millis } from '../../domain/units.ts'
+import type { Logger } from '../../service/logger.ts'
 import {
   type AnswerOf,
   accountOf,
@@ -17,7 +19,7 @@ import {
 } from './commands.ts'
 import type { ConnectionDeadlines, DueConnection } from './connection-deadlines.ts'
 import type { Reply, Request } from './owner.ts'
-import type { EngineClock, EngineLogger, Timer } from './ports.ts'
+import type { EngineClock, Timer } from './ports.ts'
 import { Releases } from './releases.ts'
 
 export interface TurnPorts {
@@ -26,7 +28,7 @@ export interface TurnPorts {
   readonly deadlines: ConnectionDeadlines
   readonly clock: EngineClock
   readonly timer: Timer
-  readonly logger: EngineLogger
+  readonly logger: Logger
   /** A turn has begun this much after it was due. */
   readonly onTurn: (marketId: MarketId, lateMs: number) => void
 }

@@ -2,10 +2,12 @@
  * Sends a process's commands to the engine member that owns the journal. It is connected to every member, so that it
  * learns of a takeover even while the old owner is frozen.
  */
+
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import type { Logger } from '../../../service/logger.ts'
 import type { Reply } from '../owner.ts'
-import type { EngineLogger, Timer } from '../ports.ts'
+import type { Timer } from '../ports.ts'
 import { FrameError, FrameReader, FrameWriter } from './frames.ts'
 import {
   type Challenge,
@@ -40,7 +42,7 @@ export interface EngineClientPorts {
   readonly open: (member: string) => Duplex
   readonly timer: Timer
   readonly monotonic: () => number
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 export interface EngineClientLimits {

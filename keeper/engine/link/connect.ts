@@ -1,4 +1,5 @@
 /** Connects a process to the engine in its roles. */
+
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
@@ -6,7 +7,7 @@ import { createDb, createPool, type Db } from '../../../db/client.ts'
 import { engineIdentity } from '../../../db/engine-identity.ts'
 import { checkSchema } from '../../../db/migrator.ts'
 import type { TlsSource } from '../../../service/certificates.ts'
-import type { EngineLogger } from '../ports.ts'
+import type { Logger } from '../../../service/logger.ts'
 import { systemTimer } from '../timer.ts'
 import { addressOf, type EngineAccess } from './access.ts'
 import { createEngineClient } from './client.ts'
@@ -32,7 +33,7 @@ export function connectEngine<Name extends Role>(
   identity: Identity,
   { members, keys, tls = null }: EngineAccess<Name>,
   role: Name,
-  logger: EngineLogger,
+  logger: Logger,
 ): EngineConnection {
   const client = createEngineClient({
     identity,
@@ -55,7 +56,7 @@ interface ConnectorConfig {
 
 export async function engineConnector(
   { databaseUrl, chainId, engine }: ConnectorConfig,
-  logger: EngineLogger,
+  logger: Logger,
 ): Promise<ConnectEngine> {
   const db = createDb(createPool({ url: databaseUrl, connections: 1, name: 'engine identity' }))
   const identity = await checkSchema(db)

@@ -1,10 +1,11 @@
 /** Accepts the connections of clients. */
+
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { TlsSource } from '../../../service/certificates.ts'
-import type { EngineLogger } from '../ports.ts'
+import type { Logger } from '../../../service/logger.ts'
 import type { Address } from './access.ts'
 import { LINK_LIMITS, type LinkPorts, type ServedLink, serveLink } from './server.ts'
 import { clientRefusal, followLinkCertificates, serverOptions } from './tls.ts'
@@ -25,11 +26,7 @@ export interface Listening {
 }
 
 /** The server, which calls back for each connection that has passed its TLS handshake, if there is one. */
-function serverOf(
-  tls: TlsSource | null,
-  logger: EngineLogger,
-  onConnection: (socket: Socket) => void,
-): Server {
+function serverOf(tls: TlsSource | null, logger: Logger, onConnection: (socket: Socket) => void): Server {
   if (tls === null) return createServer(onConnection)
   const server = createTlsServer(serverOptions(tls, LINK_LIMITS.handshakeMs), onConnection)
   server.on('tlsClientError', (error, socket) =>

@@ -2,11 +2,12 @@
  * Serves a client's connection: authenticates it, checks its authority per command, submits commands and sends replies.
  * A command repeated by process and number is not submitted again.
  */
+
 import { randomBytes } from 'node:crypto'
 import type { Duplex } from 'node:stream'
+import type { Logger } from '../../../service/logger.ts'
 import { MAX_ATTEMPT_AGE_MS } from '../attempts.ts'
 import type { Reply, Request } from '../owner.ts'
-import type { EngineLogger } from '../ports.ts'
 import { FrameError, FrameReader, FrameWriter } from './frames.ts'
 import {
   type Challenge,
@@ -53,7 +54,7 @@ export interface LinkPorts<Command> extends CommandPort<Command> {
   readonly monotonic: () => number
   /** Token of this member's ownership; null while it does not own the journal. */
   readonly token: () => number | null
-  readonly logger: EngineLogger
+  readonly logger: Logger
 }
 
 export interface LinkLimits {

@@ -1,4 +1,5 @@
 /** Checkpoints on Postgres: a start must reach the owner's state, whatever a writer of checkpoints has left behind. */
+
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { after, before, beforeEach, describe, it } from 'mocha'
@@ -9,7 +10,7 @@ import { AppliedRows } from '../../../domain/exchange/applied-rows.ts'
 import type { Entry } from '../../../domain/exchange/apply.ts'
 import { createState, STATE_VERSION } from '../../../domain/exchange/state.ts'
 import { recoverState, writeCheckpoint } from '../../../keeper/engine/checkpoints.ts'
-import type { EngineLogger } from '../../../keeper/engine/ports.ts'
+import type { Logger } from '../../../service/logger.ts'
 import { anySteps } from '../../domain/exchange/support/any-steps.ts'
 import { commandsOf } from '../../domain/exchange/support/journals.ts'
 import { freshDatabase } from '../../support/postgres.ts'
@@ -26,7 +27,7 @@ function stateAfter(entries: readonly Entry[]): AppliedRows {
 describe('checkpoints of the engine', () => {
   let pool: pg.Pool
   let errors: string[]
-  const logger: EngineLogger = {
+  const logger: Logger = {
     debug() {},
     info() {},
     warn() {},

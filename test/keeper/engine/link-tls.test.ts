@@ -1,4 +1,5 @@
 /** The engine's link between hosts: TLS with certificates on both sides. */
+
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
@@ -11,9 +12,9 @@ import { CLIENT_LIMITS, createEngineClient, type EngineClient } from '../../../k
 import { type Links, listen } from '../../../keeper/engine/link/listen.ts'
 import { RecentReplies } from '../../../keeper/engine/link/recent-replies.ts'
 import { clientOptions, linkTls } from '../../../keeper/engine/link/tls.ts'
-import type { EngineLogger } from '../../../keeper/engine/ports.ts'
 import type { TlsSource } from '../../../service/certificates.ts'
 import type { Env } from '../../../service/environment.ts'
+import type { Logger } from '../../../service/logger.ts'
 import { freePort } from '../../../stack/ports.ts'
 import {
   type CertificatePair,
@@ -25,7 +26,7 @@ import {
 import { waitFor } from '../../support/patience.ts'
 import { type Command, IDENTITY, KEYS, monotonic, TIMER } from './support/member-fixture.ts'
 
-class Lines implements EngineLogger {
+class Lines implements Logger {
   readonly fields: Record<string, unknown>[] = []
   readonly #note = (fields: object, message: string): void => void this.fields.push({ ...fields, message })
   readonly debug = (): void => {}

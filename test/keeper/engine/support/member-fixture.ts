@@ -1,4 +1,5 @@
 /** A member of the engine behind a Unix socket, for tests of the connection. */
+
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -11,7 +12,8 @@ import {
   serveLink,
 } from '../../../../keeper/engine/link/server.ts'
 import type { Reply, Request } from '../../../../keeper/engine/owner.ts'
-import type { EngineLogger, Timer } from '../../../../keeper/engine/ports.ts'
+import type { Timer } from '../../../../keeper/engine/ports.ts'
+import type { Logger } from '../../../../service/logger.ts'
 
 export interface Command {
   readonly name: string
@@ -22,7 +24,7 @@ export const KEYS = new Map<Role, Buffer>([
   ['api', randomBytes(32)],
   ['worker', randomBytes(32)],
 ])
-export const SILENT: EngineLogger = { debug() {}, info() {}, warn() {}, error() {} }
+export const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 export const TIMER: Timer = {
   after(ms, work) {
     const timer = setTimeout(work, ms)
