@@ -226,7 +226,10 @@ function print(
 
 const run = readFlags()
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-latency-'))
-const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, console.log)
+const stack = await startStack(
+  { port: 0, dataDir, fresh: false, bots: false, backstop: false, savesChain: false },
+  console.log,
+)
 try {
   const watched = await watch(stack)
   const { samples, rejected } = await send(stack, run)

@@ -92,7 +92,10 @@ async function actedAt({ db }: Stack, { order_id, queue_no }: LiquidationChanged
 
 async function onStack() {
   const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-liquidation-'))
-  const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: true }, () => {})
+  const stack = await startStack(
+    { port: 0, dataDir, fresh: false, bots: false, backstop: true, savesChain: false },
+    () => {},
+  )
   const table: Record<string, ReturnType<typeof figures>> = {}
   try {
     const run = await CrashRun.open(stack)

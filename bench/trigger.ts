@@ -88,7 +88,10 @@ const line = (times: readonly number[]) => ({
 })
 
 const dataDir = mkdtempSync(join(tmpdir(), 'clearbatch-trigger-'))
-const stack = await startStack({ port: 0, dataDir, fresh: false, bots: false, backstop: false }, () => {})
+const stack = await startStack(
+  { port: 0, dataDir, fresh: false, bots: false, backstop: false, savesChain: false },
+  () => {},
+)
 try {
   await fillBook(traderOn(stack, 0), traderOn(stack, 1))
   await sleep(seconds * 1000)

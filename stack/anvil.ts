@@ -31,6 +31,9 @@ export interface Anvil {
 
 const SAVE_EVERY_S = 5
 
+/** Blocks whose state can be read. By default anvil writes the states of older blocks to files of its own, which it leaves behind when it is killed. */
+const STATES = 128
+
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const port = options.port ?? (await freePort())
   const url = `http://${options.host ?? LOOPBACK}:${port}`
@@ -53,6 +56,7 @@ function anvilArguments(
   return [
     ...['--quiet', '--host', host, '--port', `${port}`, '--chain-id', `${chainId}`, '--hardfork', 'prague'],
     ...['--base-fee', '1000000', '--gas-limit', '2000000000', '--no-request-size-limit'],
+    ...['--prune-history', `${STATES}`],
     ...(blockTime === undefined ? [] : ['--block-time', `${blockTime}`]),
     ...(mixedMining ? ['--mixed-mining'] : []),
     ...(stateFile === undefined ? [] : ['--state', stateFile, '--state-interval', `${SAVE_EVERY_S}`]),

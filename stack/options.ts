@@ -26,6 +26,8 @@ export interface StackOptions {
   readonly standby?: boolean
   /** The trading calendar of the stock market; the default is ALWAYS_OPEN. */
   readonly calendar?: CalendarName
+  /** Whether the chain is saved; measurements do without, because every save writes all blocks. The default is yes. */
+  readonly savesChain?: boolean
   /** Run-time parameters of Postgres, for measurements. */
   readonly databaseSettings?: readonly string[]
   /** Changes a process before it starts, for example its addresses to those of proxies. */

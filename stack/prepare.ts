@@ -22,14 +22,20 @@ const BOTS = 4
 const FUNDS = { wallet: 100_000n * 10n ** 18n, deposit: 1_000_000n * 10n ** 18n } as const
 const BOT_FUNDS = { wallet: 0n, deposit: 20_000_000n * 10n ** 18n } as const
 
+type ChainOptions = Pick<AnvilOptions, 'port' | 'host' | 'launcher' | 'logFile'>
+
 /** Starts the chain that the folder has saved. A block is mined every second, and with each transaction. */
-export function startChainOf(
-  { chainState: stateFile }: DataDir,
-  options: Pick<AnvilOptions, 'port' | 'host' | 'launcher' | 'logFile'>,
-): Promise<Anvil> {
+export function startChainOf({ chainState: stateFile }: DataDir, options: ChainOptions): Promise<Anvil> {
   repairChainState(stateFile)
   return startAnvil({ ...options, chainId: CHAIN_ID, blockTime: 1, mixedMining: true, stateFile })
 }
+
+/**
+ * Starts a chain for measurements, which is not saved. Anvil reads all of its state for the root of each block, so four
+ * blocks per second leave the processors to the exchange.
+ */
+export const startMeasuredChain = (options: ChainOptions): Promise<Anvil> =>
+  startAnvil({ ...options, chainId: CHAIN_ID, blockTime: 0.25 })
 
 /** Throws a StackError for the database of a version without an engine, which stays as it is. */
 export async function requireOwnHistory(db: Db): Promise<void> {

@@ -32,6 +32,7 @@ import {
   stackFileOf,
   startBots,
   startChainOf,
+  startMeasuredChain,
 } from './prepare.ts'
 import { priceConfigOf } from './price-config.ts'
 import type { ProcessSpec } from './process-spec.ts'
@@ -206,7 +207,7 @@ const standbyOf = (engine: ProcessSpec, socket: string, port: number): ProcessSp
 })
 
 async function startServices(
-  { port, databaseSettings: settings = [] }: StackOptions,
+  { port, savesChain = true, databaseSettings: settings = [] }: StackOptions,
   dir: DataDir,
   report: (line: string) => void,
   onStop: OnStop,
@@ -217,12 +218,13 @@ async function startServices(
 
   // Port 0 for the API means that several stacks may run at a time, so the chain uses any free port too.
   const chooseChainPort = port === 0 ? freePort : () => preferPort(CHAIN_PORT)
-  const startChain = onOnePort(chooseChainPort, (at) =>
-    startChainOf(dir, { port: at, logFile: join(dir.logs, 'anvil.log') }),
-  )
-  const chain = await keepRunning('anvil', startChain, report)
+  const startOwnChain = onOnePort(chooseChainPort, (at) => {
+    const own = { port: at, logFile: join(dir.logs, 'anvil.log') }
+    return savesChain ? startChainOf(dir, own) : startMeasuredChain(own)
+  })
+  const chain = await keepRunning('anvil', startOwnChain, report)
   onStop(() => chain.stop())
-  onStop(boundChainState(dir.chainState, chain, report))
+  if (savesChain) onStop(boundChainState(dir.chainState, chain, report))
   return { postgres, chain }
 }
 

@@ -45,7 +45,15 @@ export async function startComplete(options: CompleteOptions = {}): Promise<Comp
   const { accounts = ACCOUNTS, databaseSettings = [] } = options
   const dataDir = await mkdtemp(join(tmpdir(), 'clearbatch-bench-'))
   const remove = () => rm(dataDir, { recursive: true, force: true })
-  const choices = { port: 0, dataDir, fresh: false, bots: false, backstop: false, databaseSettings }
+  const choices = {
+    port: 0,
+    dataDir,
+    fresh: false,
+    bots: false,
+    backstop: false,
+    savesChain: false,
+    databaseSettings,
+  }
   const start = () => startStack(choices, () => {})
   const stack = await start().catch(async (error) => {
     await remove()
