@@ -36,7 +36,7 @@ export const storedHashes = ({ results }: Pick<Done, 'results'>): string[] =>
 /** The replaced order of which the engine does not have every field. */
 function replacedHash(result: EngineResult): string | null {
   const facts = result.kind === 'placed' ? result.replaced?.facts : undefined
-  return facts && !isUnfilled(facts) ? facts.signature.hash : null
+  return facts && !isWhole(facts) ? facts.signature.hash : null
 }
 
 function storedHash(result: EngineResult): string | null {
@@ -44,7 +44,7 @@ function storedHash(result: EngineResult): string | null {
     case 'placed':
       return result.isDuplicate ? result.facts.signature.hash : null
     case 'cancelled':
-      return isUnfilledCancel(result) ? null : result.hash
+      return isWholeCancel(result) ? null : result.hash
     case 'answered':
       return duplicateOf(result).order_hash
     case 'refused':
@@ -52,16 +52,13 @@ function storedHash(result: EngineResult): string | null {
   }
 }
 
-/**
- * An order that ends without a fill has neither value nor fee. Only a market order that has entered the book has a
- * protection price.
- */
-const isUnfilledCancel = ({ facts, cancelled, isDuplicate }: EngineCancelled): boolean =>
-  cancelled && !isDuplicate && facts !== null && isUnfilled(facts)
+const isWholeCancel = ({ facts, cancelled, isDuplicate }: EngineCancelled): boolean =>
+  cancelled && !isDuplicate && facts !== null && isWhole(facts)
 
-const isUnfilled = ({ order: { type, filled, settling, trigger, triggeredAt } }: OrderFacts): boolean => {
+/** Whether the engine has every field of the order: a market order that has entered the book has a protection price. */
+const isWhole = ({ order: { type, trigger, triggeredAt } }: OrderFacts): boolean => {
   const awaitsTrigger = trigger > 0 && triggeredAt === null
-  return filled + settling === 0 && (!isMarketType(type) || awaitsTrigger)
+  return !isMarketType(type) || awaitsTrigger
 }
 
 export function reportOf({ results, balance, readAfter }: Done, input: ReportInput): CommandReport {
@@ -93,7 +90,7 @@ function placedOf(
 ): Placed {
   const { maker, stored, bookmark } = input
   const { hash } = facts.signature
-  const known = isDuplicate ? storedOf(stored, hash) : { maker, ...UNFILLED }
+  const known = isDuplicate ? storedOf(stored, hash) : { maker, protection_price: null }
   const order = orderOf(facts, { updated_at: facts.order.acceptedAt, ...known })
   return {
     kind: 'placed',
@@ -108,7 +105,7 @@ function placedOf(
 
 function replacedOrder(facts: OrderFacts, { maker, stored, now }: ReportInput): StoredOrder {
   const updated_at = facts.order.endedAt ?? now
-  if (isUnfilled(facts)) return orderOf(facts, { maker, ...UNFILLED, updated_at })
+  if (isWhole(facts)) return orderOf(facts, { maker, protection_price: null, updated_at })
   return orderOf(facts, { ...storedOf(stored, facts.signature.hash), updated_at })
 }
 
@@ -135,8 +132,8 @@ function cancelledOf(result: EngineCancelled, input: ReportInput): Cancelled {
 
 function cancelledOrder(result: EngineCancelled, { maker, stored, now }: ReportInput): StoredOrder {
   const { facts, hash, cancelled, isDuplicate } = result
-  if (facts !== null && isUnfilledCancel(result))
-    return orderOf(facts, { maker, ...UNFILLED, updated_at: facts.order.endedAt ?? now })
+  if (facts !== null && isWholeCancel(result))
+    return orderOf(facts, { maker, protection_price: null, updated_at: facts.order.endedAt ?? now })
   const known = storedOf(stored, hash)
   if (facts === null) return known
   const hasCancelled = cancelled && !isDuplicate
@@ -154,12 +151,14 @@ function storedOf(stored: ReadonlyMap<string, StoredOrder>, hash: string): Store
 }
 
 /** Fields of an order that the engine does not have. */
-type ReadFields = Pick<StoredOrder, 'maker' | 'filled_value' | 'fee' | 'protection_price' | 'updated_at'>
-
-const UNFILLED = { filled_value: 0n, fee: 0n, protection_price: null } as const
+type ReadFields = Pick<StoredOrder, 'maker' | 'protection_price' | 'updated_at'>
 
 /** The order in the state in which the command was decided. */
-const orderOf = (
-  facts: OrderFacts,
-  { maker, filled_value, fee, protection_price, updated_at }: ReadFields,
-): StoredOrder => ({ ...orderColumns(facts), maker, filled_value, fee, protection_price, updated_at })
+const orderOf = (facts: OrderFacts, { maker, protection_price, updated_at }: ReadFields): StoredOrder => ({
+  ...orderColumns(facts),
+  filled_value: facts.order.filledValue,
+  fee: facts.order.fee,
+  maker,
+  protection_price,
+  updated_at,
+})

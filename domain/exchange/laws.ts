@@ -2,7 +2,7 @@
  * Invariants of every state between two commands. They read the whole state: for tests, simulation and audits.
  */
 import { isExit } from '../orders/brackets.ts'
-import { orderIdOf } from '../orders/order.ts'
+import { isMarketType, orderIdOf } from '../orders/order.ts'
 import { isInBook, isTerminal } from '../orders/order-state.ts'
 import { bracketText } from './bracket-index.ts'
 import type { ExchangeState } from './state.ts'
@@ -38,6 +38,10 @@ function orderViolations(state: ExchangeState): string[] {
     if (order.settling !== steps)
       found.push(`${nameOf(order)} settles ${order.settling} steps, its fills ${steps}`)
     if (order.held !== held) found.push(`${nameOf(order)} holds ${order.held} wei, its fills ${held}`)
+    if (!isFilledWithinPrice(order))
+      found.push(
+        `${nameOf(order)} has filled ${order.filled} steps for ${order.filledValue}, fee ${order.fee}`,
+      )
     if (order.filled + order.settling > order.quantity)
       found.push(`${nameOf(order)} has more fills than steps`)
     const isEnded = isTerminal(order.status)
@@ -47,6 +51,13 @@ function orderViolations(state: ExchangeState): string[] {
       found.push(`${nameOf(order)} has ended and reserves`)
   }
   return found
+}
+
+/** An order without a filled step has neither value nor fee. A limit order fills at its price or a better one. */
+function isFilledWithinPrice({ type, side, price, filled, filledValue, fee }: OrderRow): boolean {
+  if (filled === 0) return filledValue === 0n && fee === 0n
+  const most = BigInt(price) * BigInt(filled)
+  return isMarketType(type) || (side === 'LONG' ? filledValue <= most : filledValue >= most)
 }
 
 /**

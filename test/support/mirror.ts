@@ -1,7 +1,7 @@
 /**
  * Accounts and positions of an engine in the test's process, as tables: tests state them before the engine begins, and
  * read them after its decisions. The exchange has them in memory and in the read model. The rows of live orders, which
- * the exchange writes seldom, follow each change.
+ * the exchange writes seldom, follow each change; so do the sums over their fills, which the exchange does not write.
  */
 import { type Generated, type Kysely, type Selectable, sql } from 'kysely'
 import type { Db, Tx } from '../../db/client.ts'
@@ -9,6 +9,7 @@ import type { Database } from '../../db/schema.ts'
 import { stateTable } from '../../db/state-tables.ts'
 import { ordersTable } from '../../db/written-tables.ts'
 import type { ExchangeState } from '../../domain/exchange/state.ts'
+import { orderIdOf } from '../../domain/orders/order.ts'
 import type { Position } from '../../domain/positions/position.ts'
 import type { Address, Millis, Quote, Steps, UserId } from '../../domain/units.ts'
 import type { WrittenMark } from '../../keeper/engine/tables/changes.ts'
@@ -64,6 +65,11 @@ export const MIRROR_SCHEMA = `
     matched_leverage integer not null default 0,
     primary key (user_id, market_id)
   );
+  create table mirror.order_sums (
+    order_id text primary key,
+    filled_value numeric(78, 0) not null,
+    fee numeric(78, 0) not null
+  );
   grant usage on schema mirror to public;
   grant all on all tables in schema mirror to public;
 `
@@ -117,6 +123,12 @@ const positionsTable = stateTable({
   },
 })
 
+const orderSumsTable = stateTable({
+  name: 'order_sums' as never,
+  key: { order_id: 'text' },
+  changing: { filled_value: 'numeric', fee: 'numeric' },
+})
+
 const accounts = (mark: WrittenMark, state: ExchangeState): TablePart =>
   following(
     mark,
@@ -166,7 +178,22 @@ const orders = (mark: WrittenMark, state: ExchangeState): TablePart =>
     (rows) => keeping(ordersTable, rows),
   )
 
-export const MIRROR_PARTS: readonly PartFactory[] = [accounts, positions, orders]
+const orderSums = (mark: WrittenMark, state: ExchangeState): TablePart =>
+  following(
+    mark,
+    state.orders,
+    {
+      keyOf: ({ marketId, accepted }) => `${marketId}-${accepted}`,
+      columnsOf: ({ marketId, accepted, filledValue, fee }) => ({
+        order_id: orderIdOf(marketId, accepted),
+        filled_value: filledValue,
+        fee,
+      }),
+    },
+    (rows) => keeping(orderSumsTable, rows),
+  )
+
+export const MIRROR_PARTS: readonly PartFactory[] = [accounts, positions, orders, orderSums]
 
 /** Brings the read model's balances and open positions in step with the mirror, for tests without a projector. */
 export async function projectMirror(db: Db): Promise<void> {

@@ -200,11 +200,11 @@ export function submitPart(state: ExchangeState, place: Place, row: PartSubmitte
 
 export function settlePart(state: ExchangeState, place: Place, row: PartSettled): void {
   const { rollback } = row
-  const sign = rollback ? -1 : 1
+  const sign = rollback ? -1n : 1n
   const changed = new Set(row.orders.map(({ order_id }) => order_id))
   for (const fill of row.fills) {
-    if (changed.has(fill.order_id)) settleOrderFill(state, place, fill, sign)
-    settleFunds(state, fill, BigInt(sign))
+    if (changed.has(fill.order_id)) settleOrderFill(state, place, row, fill)
+    settleFunds(state, fill, sign)
     if (fill.matched) settleFill(state, place, row, fill)
   }
   for (const order of row.orders) settleStatus(state, place, order, row)
@@ -221,15 +221,23 @@ export function settlePart(state: ExchangeState, place: Place, row: PartSettled)
   settleBatch(state, place, row.batch_id)
 }
 
-function settleOrderFill(state: ExchangeState, place: Place, fill: FillSettled, sign: 1 | -1): void {
-  const order = findOrder(state, place, fill.order_id)
+function settleOrderFill(
+  state: ExchangeState,
+  place: Place,
+  { price, rollback }: PartSettled,
+  { order_id, matched, steps, fee, held }: FillSettled,
+): void {
+  const order = findOrder(state, place, order_id)
   if (order === undefined) return
-  const settling = fill.matched ? fill.steps : 0
+  const sign = rollback ? -1 : 1
+  const wide = BigInt(sign)
   state.orders.put({
     ...order,
-    filled: (order.filled + sign * fill.steps) as Steps,
-    settling: (order.settling - sign * settling) as Steps,
-    held: (order.held - BigInt(sign) * BigInt(fill.held)) as Quote,
+    filled: (order.filled + sign * steps) as Steps,
+    filledValue: order.filledValue + wide * BigInt(price) * BigInt(steps),
+    fee: (order.fee + wide * BigInt(fee)) as Quote,
+    settling: (matched ? order.settling - sign * steps : order.settling) as Steps,
+    held: (order.held - wide * BigInt(held)) as Quote,
   })
 }
 

@@ -65,6 +65,8 @@ export function acceptedOrder(marketId: MarketId, row: OrderPlaced): OrderRow {
     statusReason: null,
     closingReason: null,
     filled: 0 as Steps,
+    filledValue: 0n,
+    fee: 0n as Quote,
     settling: 0 as Steps,
     openable: row.openable as Steps,
     reservedPrice: row.reserved_price as Ticks,

@@ -80,6 +80,10 @@ export interface OrderRow {
   readonly statusReason: StatusReason | null
   readonly closingReason: ClosingReason | null
   readonly filled: Steps
+  /** Sum of price × steps over the filled steps, in ticks × steps. */
+  readonly filledValue: bigint
+  /** Fees of the filled steps; negative for rebates. */
+  readonly fee: Quote
   readonly settling: Steps
   readonly openable: Steps
   readonly reservedPrice: Ticks
@@ -185,6 +189,8 @@ export const orderTable = (core: StateCore): RecordTable<OrderRow> =>
         acceptedAt: count<Millis>(),
         salt: count<number>(),
         filled: count<Steps>(),
+        filledValue: wei<bigint>(),
+        fee: wei<Quote>(),
         settling: count<Steps>(),
         openable: count<Steps>(),
         reservedPrice: count<Ticks>(),

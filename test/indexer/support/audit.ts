@@ -67,6 +67,9 @@ export async function expectBooks(db: Db): Promise<void> {
       or o.closed_by is not null and r.status_reason <> 'POSITION_CLOSED'
       or o.filled <> r.filled or o.settling <> r.settling or o.reserved + o.held <> r.reserved
     union all
+    select r.user_id from order_sums s join read.orders r using (order_id)
+    where s.filled_value <> r.filled_value or s.fee <> r.fee
+    union all
     select p.user_id from positions p left join read.positions r using (user_id, market_id)
     where (p.size, p.entry_notional, p.folded_margin) is distinct from (r.size, r.entry_notional, r.folded_margin)
   `.execute(db)

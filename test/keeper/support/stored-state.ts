@@ -278,6 +278,8 @@ export class StoredState {
         statusReason: row.status_reason,
         closingReason: row.closing_reason as never,
         filled: row.filled as Steps,
+        filledValue: BigInt(row.filled) * BigInt(row.price),
+        fee: 0n as Quote,
         settling: row.settling as Steps,
         openable: row.openable as Steps,
         reservedPrice: row.reserved_price as Ticks,
