@@ -20,7 +20,7 @@ export interface Command<Declared extends Flags = Flags> {
   readonly positionals: string
   readonly flags: Declared
   readonly kind: CommandKind
-  /** A complete command line for the reference. */
+  /** A complete command line for `--help`. */
   readonly example: string
   /** Also offered by `clearbatch mcp`. */
   readonly mcp: boolean

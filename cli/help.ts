@@ -58,16 +58,8 @@ export const EXIT_CODES: readonly (readonly [number, string])[] = [
 
 // ---------------------------------------------------------------------- the reference
 
-const cell = (text: string): string => text.replaceAll('|', '\\|')
-
-const flagTable = (rows: readonly (readonly [string, string])[]): string[] => [
-  '| flag | meaning |',
-  '|---|---|',
-  ...rows.map(([flag, help]) => `| \`${cell(flag)}\` | ${cell(help)} |`),
-]
-
 /** A flag with one meaning in at least so many commands is explained once, above them. */
-const SHARED_BY = 3
+const SHARED_BY = 2
 
 /** Flag to its most frequent meaning, of the flags that several of these commands share. */
 function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> {
@@ -86,55 +78,44 @@ function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> 
 const isShared = ([flag, help]: readonly [string, string], shared: ReadonlyMap<string, string>): boolean =>
   shared.get(flag) === help
 
-function sectionOf(command: Command, shared: ReadonlyMap<string, string>): string {
+const flagLine = ([flag, help]: readonly [string, string]): string => `- \`${flag}\`: ${help}`
+
+/** Ten flags and more are two lines. */
+const LONG_LIST = /((?:`[^`]+`, ){9}`[^`]+`,) /
+
+function itemOf(command: Command, shared: ReadonlyMap<string, string>): string {
   const rows = flagRows(command.flags)
   const known = rows.filter((row) => isShared(row, shared)).map(([flag]) => `\`${flag.split(' ')[0]}\``)
-  const flags = [
-    ...rows.filter((row) => !isShared(row, shared)).map(([flag, help]) => `- \`${flag}\`: ${help}`),
-    ...(known.length === 0 ? [] : [`- also ${known.join(', ')}`]),
-  ]
-  const hasExample = command.example !== `clearbatch ${command.name}`
   return [
-    `### ${titleOf(command)}`,
-    '',
-    `${command.help}.`,
-    ...(flags.length === 0 ? [] : ['', ...flags]),
-    ...(hasExample ? ['', '```sh', command.example, '```'] : []),
+    `- \`${titleOf(command)}\`: ${command.help}.`,
+    ...rows.filter((row) => !isShared(row, shared)).map((row) => `  ${flagLine(row)}`),
+    ...(known.length === 0 ? [] : [`  - also ${known.join(', ')}`.replace(LONG_LIST, '$1\n    ')]),
   ].join('\n')
 }
 
-const briefLine = (command: Command): string => `- **${titleOf(command)}**: ${command.help}.`
-
 /** `docs/trade/commands.md`. */
-export function reference(traders: readonly Command[], repository: readonly Command[]): string {
-  const shared = sharedFlags(traders)
+export function reference(commands: readonly Command[]): string {
+  const shared = sharedFlags(commands)
   return `${[
     '# The command `clearbatch`',
     '',
     'Run `npx clearbatch` after `npm install clearbatch`, or `npm run cb --` in the repository. `npm run describe` generates this page.',
     '',
     'A flag wins over the environment (`CLEARBATCH_URL`, `CLEARBATCH_API_KEY_FILE` and so on), and that over the profile of `auth login`. Secrets are read from files only.',
+    '`clearbatch <command> --help` prints an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
     '',
-    '| exit code | meaning |',
-    '|---|---|',
-    ...EXIT_CODES.map(([code, meaning]) => `| ${code} | ${meaning} |`),
+    `Exit codes: ${EXIT_CODES.map(([code, meaning]) => `${code} ${meaning}`).join(', ')}.`,
     '',
     '## Flags of every command',
     '',
-    ...flagTable(flagRows(GLOBAL_FLAGS)),
+    ...flagRows(GLOBAL_FLAGS).map(flagLine),
     '',
     '## Flags of several commands',
     '',
-    ...flagTable([...shared].toSorted(([a], [b]) => a.localeCompare(b))),
+    ...[...shared].toSorted(([a], [b]) => a.localeCompare(b)).map(flagLine),
     '',
     '## Commands',
     '',
-    traders.map((command) => sectionOf(command, shared)).join('\n\n'),
-    '',
-    '## Commands of the repository',
-    '',
-    'They run or administer an exchange: `npm run cb -- <command>`. The npm package does not contain them. `--help` explains their flags.',
-    '',
-    ...repository.map(briefLine),
+    ...commands.map((command) => itemOf(command, shared)),
   ].join('\n')}\n`
 }

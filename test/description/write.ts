@@ -2,7 +2,6 @@
 import { spawnSync } from 'node:child_process'
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { reference } from '../../cli/help.ts'
-import { repositoryCommands } from '../../cli/repository/table.ts'
 import { COMMANDS } from '../../cli/table.ts'
 import { argumentsOf, text } from '../../service/command-line.ts'
 import { startExchange } from '../api/support/exchange-fixture.ts'
@@ -23,7 +22,7 @@ const CHANGES = 'docs/api-changes.md'
 const { breaking: reason } = argumentsOf(COMMAND_LINE)
 writeFileSync('docs/operate/settings.md', settingsText())
 writeFileSync('docs/operate/metrics.md', metricsText())
-writeFileSync('docs/trade/commands.md', reference(COMMANDS, await repositoryCommands()))
+writeFileSync('docs/trade/commands.md', reference(COMMANDS))
 const exchange = await startExchange()
 const compared = await compareWithCommitted(exchange).finally(() => exchange.stop())
 const breaking = compared.flatMap((each) => each.breaking)
