@@ -3,6 +3,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { expect } from 'chai'
 import { allProperties } from './proofs/properties.ts'
+import { statementsDigest } from './proofs/report.ts'
 
 const GUIDE = 'docs/audit/guide.md'
 const SCOPE = /(<!-- scope -->\n)[\s\S]*?(\n<!-- end -->)/
@@ -54,11 +55,15 @@ describe('the audit guide', () => {
 })
 
 describe('the report of proofs', () => {
-  it('when a property is stated, the report has its row and no other', () => {
+  it('when a property is stated, the report names it under its library with its present statement, and no other', () => {
     const report = readFileSync('docs/audit/proofs.md', 'utf8')
-    const rows = [...report.matchAll(/^\| `(\w+)` \| `(\w+)` \| (.*?) \| (?:proved|undecided) \|/gm)]
-    expect(rows.map(([, library, name, statement]) => [library, name, statement])).to.deep.equal(
-      allProperties().map(({ library, name, statement }) => [library, name, statement]),
+    const properties = allProperties()
+    const named = [...report.matchAll(/^- `(\w+)`:\n((?: {2}`.*\n?)+)/gm)].flatMap(([, library, list = '']) =>
+      [...list.matchAll(/^ {2}`(\w+)`/gm)].map(([, name]) => `${library}.${name}`),
     )
+    expect(named.toSorted()).to.deep.equal(
+      properties.map(({ library, name }) => `${library}.${name}`).toSorted(),
+    )
+    expect(report).to.include(`\`${statementsDigest(properties)}\``)
   })
 })
