@@ -1,6 +1,6 @@
 /** The alerts of `docs/operate/alerts.yml` against the metrics of the processes, their runbooks, and their own tests. */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseYaml } from '@redocly/openapi-core'
 import { expect } from 'chai'
@@ -11,7 +11,6 @@ import { exportedMetrics, metricsText } from '../description/metrics.ts'
 import { skipBecause } from '../e2e/support/guide.ts'
 
 const FOLDER = 'docs/operate'
-const RUNBOOKS = join(FOLDER, 'runbooks')
 const read = (name: string): string => readFileSync(join(FOLDER, name), 'utf8')
 
 interface Rule {
@@ -25,7 +24,13 @@ const rules = (parseYaml(read('alerts.yml')) as { groups: { rules: Rule[] }[] })
   (group) => group.rules,
 )
 const names = rules.map(({ alert }) => alert)
-const runbookOf = ({ alert }: Rule): string => readFileSync(join(RUNBOOKS, `${alert}.md`), 'utf8')
+/** Alert to the text below its heading. */
+const runbooks = new Map(
+  read('runbooks.md')
+    .split('\n## ')
+    .slice(1)
+    .map((section) => [section.split('\n')[0] as string, section]),
+)
 
 const promtool = (...args: string[]) =>
   spawnSync('promtool', args, { cwd: FOLDER, encoding: 'utf8', timeout: 60_000 })
@@ -51,25 +56,25 @@ describe('the alerts', function () {
     expect(named.filter((name) => exported.has(name)).length).to.be.at.least(rules.length - 2)
   })
 
-  it('when an alert fires, it names its runbook, which has its expression; no runbook is without an alert', () => {
+  it('when an alert fires, it names its runbook, which has places to look at and steps; no runbook is without an alert', () => {
     for (const rule of rules) {
-      expect(rule.annotations.runbook).to.equal(`docs/operate/runbooks/${rule.alert}.md`)
+      expect(rule.annotations.runbook).to.equal(`docs/operate/runbooks.md#${rule.alert.toLowerCase()}`)
       expect(['page', 'ticket']).to.include(rule.labels.severity)
-      const text = runbookOf(rule)
-      expect(text, rule.alert).to.include(`\`${rule.expr}\``)
-      for (const heading of ['## See', '## Do']) expect(text, rule.alert).to.include(heading)
+      for (const list of ['\n- ', '\n1. ']) expect(runbooks.get(rule.alert), rule.alert).to.include(list)
     }
-    expect(readdirSync(RUNBOOKS).toSorted()).to.deep.equal(names.map((name) => `${name}.md`).toSorted())
+    expect([...runbooks.keys()]).to.deep.equal(names)
   })
 
   it('when a runbook names a command, the command exists, and when it names a runbook, that one exists', async () => {
     const commands = [...COMMANDS, ...(await repositoryCommands())].map(({ name }) => name)
-    for (const rule of rules) {
-      const text = runbookOf(rule)
-      for (const [, words = ''] of text.matchAll(/npm run cb -- ([a-z -]+?)(?: --| <|`)/g))
-        expect(commands, `${rule.alert}: ${words}`).to.include(words.trim())
-      for (const [, link = ''] of text.matchAll(/\]\((\w+)\.md\)/g))
-        expect(names, `${rule.alert}: ${link}`).to.include(link)
+    for (const [alert, text] of runbooks) {
+      for (const [, words = ''] of text.matchAll(/`((?:ops|batch|status)\b[a-z -]*?)(?: --| <|`)/g))
+        expect(commands, `${alert}: ${words}`).to.include(words.trim())
+      for (const [, link = ''] of text.matchAll(/\]\(#(\w+)\)/g))
+        expect(
+          names.map((name) => name.toLowerCase()),
+          `${alert}: ${link}`,
+        ).to.include(link)
     }
   })
 
