@@ -1,6 +1,6 @@
 /**
  * A seeded campaign of faults under continuous trading. Prints one line for each run, and ends with status 1 at the first violation, whose
- * seed, trace, logs and repeating command it prints. `README.md` has the laws and the table of faults.
+ * seed, trace, logs and repeating command it prints. `README.md` has the laws, `--table` prints the faults.
  *
  *   npm run chaos -- [--runs 20] [--seed 1] [--exchange machine] [--run 7] [--recording flow.csv.gz]
  */
@@ -13,7 +13,7 @@ import { Load } from './load.ts'
 import { startMachine } from './machine.ts'
 import { type PlannedRun, planOf, repeatFlags } from './plan.ts'
 import { RunPlayer } from './run.ts'
-import { EXCHANGES } from './table.ts'
+import { EXCHANGES, tableText } from './table.ts'
 
 const {
   runs: wanted,
@@ -22,6 +22,7 @@ const {
   exchange,
   recording,
   trace: isTraced,
+  table: showsTable,
 } = argumentsOf({
   command: 'npm run chaos --',
   flags: {
@@ -34,8 +35,14 @@ const {
       SAMPLE,
     ),
     trace: toggle('print the times of the faults of every run'),
+    table: toggle('print the faults and the processes that suffer them, and run nothing'),
   },
 })
+
+if (showsTable) {
+  console.log(tableText())
+  process.exit(0)
+}
 
 // The queues of the machine's stack are in its database, whatever this shell has.
 delete process.env.REDIS_URL

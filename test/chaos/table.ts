@@ -43,7 +43,7 @@ export const FAULTS = [
 ] as const
 export type FaultName = (typeof FAULTS)[number]
 
-/** Each fault's effect, for the table of the README. */
+/** Each fault's effect, for `--table`. */
 export const MEANINGS: Readonly<Record<FaultName, string>> = {
   kill: 'SIGKILL; the supervisor starts the process again',
   stop: 'SIGSTOP, later SIGCONT',
@@ -153,16 +153,25 @@ export const cellsOf = (exchange: ExchangeKind): readonly CellName[] =>
 const textOf = (cell: Cell): string =>
   typeof cell === 'string' ? cell : cell.map((exchange) => exchange.slice(0, 1).toUpperCase()).join('')
 
-/** The table as the README has it. */
+/** The faults with their effects, and the table of the exchanges that inject them: for `--table`. */
 export function tableText(): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  const width = Math.max(...FAULTS.map((fault) => fault.length))
+  const line = (name: string, cells: readonly string[]): string =>
+    [name.padEnd(width), ...cells.map((cell, at) => cell.padEnd(TARGETS[at]?.length ?? 0))]
+      .join('  ')
+      .trimEnd()
   return [
-    line(['fault', ...TARGETS]),
-    line(['---', ...TARGETS.map(() => '---')]),
-    ...FAULTS.map((fault) => line([fault, ...TARGETS.map((target) => textOf(TABLE[fault][target]))])),
+    ...FAULTS.map((fault) => line(fault, [MEANINGS[fault]])),
     '',
-    '`M`: injected on the stack of one machine. `C`: injected on the cluster. A letter is the reason why the fault cannot apply:',
+    line('', TARGETS),
+    ...FAULTS.map((fault) =>
+      line(
+        fault,
+        TARGETS.map((target) => textOf(TABLE[fault][target])),
+      ),
+    ),
     '',
-    ...Object.entries(REASONS).map(([letter, reason]) => `- \`${letter}\`: ${reason}.`),
+    'M: injected on the stack of one machine. C: injected on the cluster. A letter is the reason why the fault cannot apply:',
+    ...Object.entries(REASONS).map(([letter, reason]) => `${letter}: ${reason}`),
   ].join('\n')
 }
