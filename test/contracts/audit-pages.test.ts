@@ -49,11 +49,7 @@ const rowsOf = (heading: string): string[][] =>
 /** Functions of OpenZeppelin that always revert here: their overrides need no names. */
 const DISABLED = new Set(['setAuthority', 'multicall'])
 const UNCHANGING = new Set(['view', 'pure'])
-/** Contracts that are deployed, and the libraries that are linked to one. */
-const DEPLOYED = [
-  ...globSync('contracts/*.sol'),
-  ...['ChangeLib', 'FundingLib', 'WindDownLib'].map((name) => `contracts/libraries/${name}.sol`),
-]
+const DEPLOYED = globSync('contracts/*.sol')
 
 function changingFunctions(path: string): string[] {
   const name = basename(path, '.sol')
@@ -66,39 +62,50 @@ function changingFunctions(path: string): string[] {
     .sort()
 }
 
-/** Function names by contract; a row may name several functions. */
-function documented(): Map<string, { name: string; code: string }[]> {
-  const table = new Map<string, { name: string; code: string }[]>()
-  for (const [contract = '', functions = '', , code = ''] of rowsOf('External functions')) {
-    const name = /^`(\w+)`$/.exec(contract)?.[1]
-    if (name === undefined) continue
-    const found = [...functions.matchAll(/`(\w+)`/g)].map((match) => ({ name: match[1] as string, code }))
-    table.set(name, [...(table.get(name) ?? []), ...found])
-  }
-  return table
+/** Function names by contract, from the lists below the names of contracts. */
+function documented(): Map<string, readonly string[]> {
+  const lists = section('External functions')
+    .split(/\n\*\*/)
+    .slice(1)
+  return new Map(
+    lists.map((list) => {
+      const lines = list.split('\n').filter((line) => line.startsWith('- '))
+      const names = lines.flatMap((line) => {
+        const functions = line.replaceAll(/\[.*?\]/g, '').split(': ')[0] as string
+        return [...functions.matchAll(/`(\w+)`/g)].map(([, name = '']) => name)
+      })
+      return [/^[\w, ]+/.exec(list)?.[0] ?? '', names]
+    }),
+  )
 }
+
+const EXTENSION = 'IsolatedTrader, in the extension'
 
 describe('the pages of docs/audit', () => {
   describe('when a contract has an external function that changes state', () => {
     const table = documented()
-    const namesOf = (contract: string) => (table.get(contract) ?? []).map(({ name }) => name).sort()
+    const namesOf = (contract: string) =>
+      [
+        ...(table.get(contract) ?? []),
+        ...(contract === 'IsolatedTrader' ? (table.get(EXTENSION) ?? []) : []),
+      ].toSorted()
 
     for (const path of DEPLOYED) {
       const contract = basename(path, '.sol')
       if (contract === 'MarketExtension' || changingFunctions(path).length === 0) continue
-      it(`the table of external functions has a row for it: ${contract}`, () => {
+      it(`its list has each of these functions: ${contract}`, () => {
         expect(namesOf(contract)).to.deep.equal(changingFunctions(path))
       })
     }
 
-    it('the market rows that name the extension are exactly the functions of MarketExtension', () => {
-      const delegated = (table.get('IsolatedTrader') ?? []).filter(({ code }) => code.includes('extension'))
-      const names = delegated.map(({ name }) => name).sort()
-      expect(names).to.deep.equal(changingFunctions('contracts/MarketExtension.sol'))
+    it('the list of the extension has exactly the functions of MarketExtension', () => {
+      expect((table.get(EXTENSION) ?? []).toSorted()).to.deep.equal(
+        changingFunctions('contracts/MarketExtension.sol'),
+      )
     })
 
-    it('the table names no other contract', () => {
-      const known = DEPLOYED.map((path) => basename(path, '.sol'))
+    it('the lists name no other contract', () => {
+      const known = [...DEPLOYED.map((path) => basename(path, '.sol')), EXTENSION]
       expect([...table.keys()].filter((name) => !known.includes(name))).to.deep.equal([])
     })
   })
@@ -106,7 +113,8 @@ describe('the pages of docs/audit', () => {
   // -------------------------------------------------------------------- source of the deployed contracts
 
   describe('when a contract is deployed', () => {
-    const deployable = [...DEPLOYED, 'contracts/libraries/ValidationLib.sol']
+    const LINKED = ['ChangeLib', 'FundingLib', 'WindDownLib', 'ValidationLib']
+    const deployable = [...DEPLOYED, ...LINKED.map((name) => `contracts/libraries/${name}.sol`)]
 
     it('its source names one compiler version, that of the build', () => {
       const version = /version: '([\d.]+)'/.exec(readFileSync('hardhat.config.ts', 'utf8'))?.[1]
