@@ -110,23 +110,19 @@ export function reportOf(slices: readonly PassedSlice[], contracts: string): str
 Random steps of every kind, also unauthorized calls and endings, in markets of every kind. All laws of \`test/contracts/invariants/\` are checked after every step, and every
 account leaves at the end of a run of ${DEEP.depth} steps. \`npm run fuzz:deep\` writes this page.
 
-| | |
-|---|---|
-| slices that have passed | ${state} |
-| seeds | \`${seedText(DEEP.seed)}\` to \`${seedText(DEEP.seed + DEEP.slices - 1)}\`, one per slice |
-| steps in markets | ${number(stepsIn(inMarkets))} |
-| steps in all | ${number(stepsIn(sequences))} |
-| durations of the slices, added | ${minutes} minutes |
-| sha256 of \`contracts/**/*.sol\`, in the order of their paths | \`${contracts}\` |
-| violated laws | none |
+- Slices that have passed: ${state}, each with one of the seeds \`${seedText(DEEP.seed)}\` to \`${seedText(DEEP.seed + DEEP.slices - 1)}\`. No law was violated.
+- Steps: ${number(stepsIn(inMarkets))} in markets, ${number(stepsIn(sequences))} in all. Added durations: ${minutes} minutes.
+- sha256 of \`contracts/**/*.sol\`, in the order of their paths: \`${contracts}\`.
 
-| contract of \`test/contracts/invariants/\` | law | runs | steps |
-|---|---|---|---|
-${totals
-  .map((test) => {
-    const steps = isSequence(test) ? number(stepsIn([test])) : 'one input per run'
-    return `| ${test.contract} | \`${test.law}\` | ${number(test.runs)} | ${steps} |`
-  })
-  .join('\n')}
+Runs of each law:
+
+${[...Map.groupBy(totals, ({ contract, runs }) => `${contract} ${runs}`).values()].map(lineOf).join('\n')}
 `
+}
+
+/** Tests of one contract with equal runs. */
+function lineOf(tests: readonly PassedTest[]): string {
+  const [{ contract, runs }] = tests as [PassedTest]
+  const unit = tests.every(isSequence) ? `of ${DEEP.depth} steps` : 'with one input each'
+  return `- ${contract}, ${number(runs)} ${unit}:\n  ${tests.map(({ law }) => `\`${law}\``).join(', ')}`
 }

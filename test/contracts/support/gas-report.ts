@@ -1,4 +1,4 @@
-/** The gas tables of docs/audit/gas.md, built from the golden file; `npm run gas` prints the same tables. */
+/** The gas figures of docs/audit/gas.md, built from the golden file; `npm run gas` prints the same figures. */
 import { MOVES, SALTS, SIZES } from './gas.ts'
 import { GAS_BUDGETS } from './gas-budgets.ts'
 import type { Gas, GasTable } from './gas-charge.ts'
@@ -28,11 +28,11 @@ export function gasReport(table: GasTable): string[] {
     rule(1 + SALTS.length * MOVES.length),
     ...batches,
     '',
-    row('otherwise', 'receipt', '4326, 6343', 'budget of the receipt'),
-    rule(4),
-    ...others.map(([name, { receipt, charged }]) => {
+    'Other calls: receipt / charge, and the budget of the receipt.',
+    '',
+    ...others.map(([name, gas]) => {
       const budget = GAS_BUDGETS[name]
-      return row(name, count(receipt), count(charged), budget === undefined ? '' : count(budget))
+      return `- ${name}: ${pairOf(gas)}${budget === undefined ? '' : ` (budget ${count(budget)})`}`
     }),
   ]
 }
