@@ -59,7 +59,7 @@ export const EXIT_CODES: readonly (readonly [number, string])[] = [
 // ---------------------------------------------------------------------- the reference
 
 /** A flag with one meaning in at least so many commands is explained once, above them. */
-const SHARED_BY = 2
+const SHARED_BY = 3
 
 /** Flag to its most frequent meaning, of the flags that several of these commands share. */
 function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> {
@@ -75,22 +75,20 @@ function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> 
   return new Map(shared)
 }
 
-const isShared = ([flag, help]: readonly [string, string], shared: ReadonlyMap<string, string>): boolean =>
-  shared.get(flag) === help
-
 const flagLine = ([flag, help]: readonly [string, string]): string => `- \`${flag}\`: ${help}`
 
-/** Ten flags and more are two lines. */
-const LONG_LIST = /((?:`[^`]+`, ){9}`[^`]+`,) /
+/** At most so many characters of flags are on one line. */
+const LINE = 160
 
-function itemOf(command: Command, shared: ReadonlyMap<string, string>): string {
-  const rows = flagRows(command.flags)
-  const known = rows.filter((row) => isShared(row, shared)).map(([flag]) => `\`${flag.split(' ')[0]}\``)
-  return [
-    `- \`${titleOf(command)}\`: ${command.help}.`,
-    ...rows.filter((row) => !isShared(row, shared)).map((row) => `  ${flagLine(row)}`),
-    ...(known.length === 0 ? [] : [`  - also ${known.join(', ')}`.replace(LONG_LIST, '$1\n    ')]),
-  ].join('\n')
+/** The help of the command, then its flags, which `--help` explains. */
+function itemOf(command: Command): string {
+  const lines: string[] = []
+  for (const flag of Object.keys(command.flags)) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length > LINE) lines.push(`\`--${flag}\``)
+    else lines[lines.length - 1] = `${last}, \`--${flag}\``
+  }
+  return [`- \`${titleOf(command)}\`: ${command.help}.`, ...lines].join('\n  ')
 }
 
 /** `docs/trade/commands.md`. */
@@ -102,7 +100,7 @@ export function reference(commands: readonly Command[]): string {
     'Run `npx clearbatch` after `npm install clearbatch`, or `npm run cb --` in the repository. `npm run describe` generates this page.',
     '',
     'A flag wins over the environment (`CLEARBATCH_URL`, `CLEARBATCH_API_KEY_FILE` and so on), and that over the profile of `auth login`. Secrets are read from files only.',
-    '`clearbatch <command> --help` prints an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
+    '`clearbatch <command> --help` explains the flags of a command and prints an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
     '',
     `Exit codes: ${EXIT_CODES.map(([code, meaning]) => `${code} ${meaning}`).join(', ')}.`,
     '',
@@ -116,6 +114,6 @@ export function reference(commands: readonly Command[]): string {
     '',
     '## Commands',
     '',
-    ...commands.map((command) => itemOf(command, shared)),
+    ...commands.map(itemOf),
   ].join('\n')}\n`
 }
