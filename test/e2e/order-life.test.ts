@@ -168,7 +168,7 @@ describe('the life of orders on a complete exchange', function () {
     }
   })
 
-  for (const language of ['sh', 'ts', 'python'] as const) {
+  for (const language of ['sh', 'python'] as const) {
     it(`when the guide's program in ${language} is run, it places an order, reads it and cancels it`, async function () {
       if (language === 'python' && !hasPythonPackages())
         return skipBecause(this, 'python3 with the packages coincurve and pycryptodome is not installed')

@@ -13,7 +13,6 @@ const FOLDER = '.clearbatch'
 
 const PROGRAMS = {
   sh: { file: 'first-order.sh', command: 'sh' },
-  ts: { file: 'first-order.ts', command: process.execPath },
   python: { file: 'first_order.py', command: 'python3' },
 } as const
 type Language = keyof typeof PROGRAMS
