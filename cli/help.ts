@@ -58,62 +58,35 @@ export const EXIT_CODES: readonly (readonly [number, string])[] = [
 
 // ---------------------------------------------------------------------- the reference
 
-/** A flag with one meaning in at least so many commands is explained once, above them. */
-const SHARED_BY = 3
-
-/** Flag to its most frequent meaning, of the flags that several of these commands share. */
-function sharedFlags(commands: readonly Command[]): ReadonlyMap<string, string> {
-  const uses = Map.groupBy(
-    commands.flatMap(({ flags }) => flagRows(flags)),
-    (row) => row.join('\n'),
-  )
-  const shared = [...uses.values()]
-    .filter((same) => same.length >= SHARED_BY)
-    .toSorted((a, b) => a.length - b.length)
-    .map(([first]) => first as [string, string])
-  // The most frequent meaning is the last one, and replaces earlier meanings.
-  return new Map(shared)
-}
-
 const flagLine = ([flag, help]: readonly [string, string]): string => `- \`${flag}\`: ${help}`
 
-/** At most so many characters of flags are on one line. */
-const LINE = 160
-
-/** The help of the command, then its flags, which `--help` explains. */
-function itemOf(command: Command): string {
-  const lines: string[] = []
-  for (const flag of Object.keys(command.flags)) {
-    const last = lines.at(-1)
-    if (last === undefined || last.length > LINE) lines.push(`\`--${flag}\``)
-    else lines[lines.length - 1] = `${last}, \`--${flag}\``
-  }
-  return [`- \`${titleOf(command)}\`: ${command.help}.`, ...lines].join('\n  ')
+/** A line for the commands that begin with the same word. */
+function groupLine(word: string, commands: readonly Command[]): string {
+  const rest = commands.map(({ name }) => name.slice(word.length + 1)).filter((name) => name !== '')
+  return rest.length === 0
+    ? `- \`${word}\`: ${commands[0]?.help}`
+    : `- \`${word}\`: ${rest.map((name) => `\`${name}\``).join(', ')}`
 }
 
 /** `docs/trade/commands.md`. */
 export function reference(commands: readonly Command[]): string {
-  const shared = sharedFlags(commands)
+  const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] as string)
   return `${[
     '# The command `clearbatch`',
     '',
-    'Run `npx clearbatch` after `npm install clearbatch`, or `npm run cb --` in the repository. `npm run describe` generates this page.',
+    'Run `npx clearbatch` after `npm install clearbatch`, or `npm run cb --` in the repository. `npm run describe` generates this page. Every command, and every group such as `account`, explains',
+    'itself with `--help`: positional arguments, flags and an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
     '',
     'A flag wins over the environment (`CLEARBATCH_URL`, `CLEARBATCH_API_KEY_FILE` and so on), and that over the profile of `auth login`. Secrets are read from files only.',
-    '`clearbatch <command> --help` explains the flags of a command and prints an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
     '',
     `Exit codes: ${EXIT_CODES.map(([code, meaning]) => `${code} ${meaning}`).join(', ')}.`,
+    '',
+    '## Commands',
+    '',
+    ...[...groups].map(([word, same]) => groupLine(word, same)),
     '',
     '## Flags of every command',
     '',
     ...flagRows(GLOBAL_FLAGS).map(flagLine),
-    '',
-    '## Flags of several commands',
-    '',
-    ...[...shared].toSorted(([a], [b]) => a.localeCompare(b)).map(flagLine),
-    '',
-    '## Commands',
-    '',
-    ...commands.map(itemOf),
   ].join('\n')}\n`
 }
