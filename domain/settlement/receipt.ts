@@ -14,7 +14,7 @@ import type {
 import type { Address, HourlyFunding, Millis, Price } from '../units.ts'
 import type { BatchSettled } from './settlement.ts'
 
-/** Every `failure_kind` of the contract with traders. `docs/operate/observe.md` describes them with remedies. */
+/** Every `failure_kind` of the contract with traders. `docs/operate/observe.md` has the remedies. */
 export const FAILURE_KINDS = [
   /** A log of the transaction cannot be decoded. */
   'receipt_decode_exception',
