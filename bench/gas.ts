@@ -9,5 +9,5 @@ import { gasReport } from '../test/contracts/support/gas-report.ts'
 
 argumentsOf({ command: 'npm run gas', flags: {} })
 const table = await gasTable()
-console.log(gasReport(table).join('\n'))
+console.log(gasReport(table, true).join('\n'))
 console.log(JSON.stringify({ bench: 'gas', unit: 'gas', ...table }))
