@@ -30,16 +30,12 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
   freezeRequests: counter('keeper_freeze_requests_total', 'Freeze requests that were seen in force', [
     'market',
   ]),
-  freezePending: gauge(
-    'keeper_freeze_pending',
-    '1 while a freeze request of the market is in force: a page, because a day later any account may freeze it',
-    ['market'],
-  ),
-  finalMissing: gauge(
-    'keeper_final_report_missing',
-    '1 while a closed market has no final report: a week after its close any account may freeze it',
-    ['market'],
-  ),
+  freezePending: gauge('keeper_freeze_pending', '1 while a freeze request of the market is in force', [
+    'market',
+  ]),
+  finalMissing: gauge('keeper_final_report_missing', '1 while a closed market has no final report', [
+    'market',
+  ]),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
   clockSkew: gauge(
     'keeper_clock_skew_seconds',
@@ -76,7 +72,7 @@ const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help
   liquidationsRunning: ['keeper_liquidations_running', 'Positions whose liquidation has begun and not ended'],
   liquidationsFailing: [
     'keeper_liquidations_failing',
-    'Of these, those whose last single action was dropped or had no effect',
+    'Running liquidations with a last action that was dropped or had no effect',
   ],
   oldestLiquidation: [
     'keeper_liquidation_oldest_seconds',

@@ -138,7 +138,7 @@ export function createMetrics(): EngineMetrics {
       )
       computed(
         'engine_digest',
-        'First digits of the digest of the state at engine_head: members with equal heads have equal ones',
+        'First digits of the digest of the state at engine_head, equal for members with equal heads',
         () => Number.parseInt(stored().digest.slice(0, DIGEST_DIGITS), 16),
       )
       computed(
