@@ -1,4 +1,4 @@
-/** The folder of the stack's state: its files are written as a whole or not at all, and what cannot be read is named. */
+/** The folder of the stack's state. A file is written whole or not at all; an error names the file that cannot be read. */
 import {
   closeSync,
   existsSync,
@@ -51,7 +51,7 @@ export const dataDirAt = (path: string): DataDir => ({
   lock: join(path, 'stack.lock'),
 })
 
-/** Creates a folder. Its path and the reason are named if it cannot be one. */
+/** Creates a folder. A failure throws a StackError with the path and the reason. */
 export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true })
@@ -158,7 +158,7 @@ export function openOutput(path: string, flags: 'a' | 'w'): number {
   }
 }
 
-/** One line: what the system says of the path, and what would be valid. */
+/** One line: the system's error for the path, and the remedy. */
 export function unusable(path: string, error: unknown, remedy: string): StackError {
   const { code, message } = error as NodeJS.ErrnoException
   return new StackError(`${path} cannot be used (${(code ?? message).split('\n')[0]}): ${remedy}`)

@@ -42,7 +42,7 @@ function amountOf(body: Body, field: string, fallback?: string): bigint {
   return DECIMAL.test(value) ? parseUnits(value, 18) : refuse(body, field, 'a decimal number, such as "0.05"')
 }
 
-/** Quantity in either form, as decimal or as integer; both must be equal if both are present. */
+/** Quantity as a decimal or as an integer field; if both are present, they must be equal. */
 function quantityOf(body: Body): bigint {
   const raw = body.quantity_e18_raw
   if (raw === undefined) return amountOf(body, 'quantity')

@@ -33,11 +33,11 @@ const READ = `
 
 interface Counter {
   readonly count: CountRequest
-  /** Without counting a request. */
+  /** Reads a count without counting a request. */
   readonly read: CountRequest
 }
 
-/** Every call fails while Redis is unavailable; for PAUSE_MS after a failure without asking it. */
+/** Every call fails while Redis is unavailable. For PAUSE_MS after a failure, calls fail without a request to Redis. */
 function createRedisCounter(redis: Redis, clock: Clock, logger: Logger): Counter {
   let awayUntil = 0
   redis.on('ready', () => {
@@ -76,7 +76,7 @@ function withFallback(shared: Counter, local: Counter): Counter {
   }
 }
 
-/** In the options of a limiter: it fails while the shared store is unavailable, instead of counting in this process. */
+/** Option of a limiter that must fail while the shared store is unavailable, instead of counting in this process. */
 export interface FailClosed {
   readonly failClosed?: boolean
 }

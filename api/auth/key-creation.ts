@@ -46,7 +46,7 @@ export interface KeyCreationPorts {
   readonly clock: Clock
   readonly challenges: Challenges
   readonly notifications: Pick<Notifications, 'announce'>
-  /** Null where contract wallets cannot be asked. */
+  /** Null without a node: signatures of contract wallets cannot be verified. */
   readonly acceptsSignature: AcceptsSignature | null
 }
 
@@ -91,7 +91,7 @@ export function createKeyCreation(ports: KeyCreationPorts): KeyCreation {
         return key.apiKey
       })
       .catch((error: unknown) => {
-        // Otherwise another attempt with the challenge may be committing: an error of the database leaves the outcome unknown as well.
+        // After an error during the commit the key may exist. Earlier errors of the database have an unknown outcome, too, because another attempt may be committing.
         throw isCommitting ? new ApiError('OUTCOME_UNKNOWN') : error
       })
     if (apiKey !== null) return { apiKey, createdAt }

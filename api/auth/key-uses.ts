@@ -1,11 +1,11 @@
-/** Records when API keys were last used: coarsely, and never on the path of a request. */
+/** Records when API keys were last used, to the minute, and never on the path of a request. */
 import type { Logger } from 'pino'
 import { type KeyUse, recordUses } from '../../db/api-keys.ts'
 import type { Db } from '../../db/client.ts'
 
 export interface KeyUses {
   note(use: KeyUse): void
-  /** Records what has been noted. */
+  /** Stores the noted uses. */
   flush(): Promise<void>
   stop(): Promise<void>
 }

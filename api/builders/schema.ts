@@ -1,4 +1,4 @@
-/** The public ledger of builders: what the orders with a builder's label traded, by day. */
+/** Public ledger of builders: volume, fills and orders with a builder's label, by day. */
 import Type, { type Static } from 'typebox'
 import { Builder } from '../order-entry/schema.ts'
 import { Day } from '../wire/days.ts'

@@ -113,7 +113,7 @@ export const FillProcessing = named('FillProcessing', {
 })
 export type FillProcessing = Static<typeof FillProcessing>
 
-/** Each fill has its own. */
+/** Fields that differ between the fills of a part. */
 const own = {
   fill_id: Type.String({
     description: '`<market>-<batch>-<part>-<place>`; differs from the `fill_id` that the owner sees.',
@@ -124,7 +124,7 @@ const own = {
   ...amountOf('taker_quantity', 'Share of the quantity that was matched as taker.'),
 }
 
-/** The fills of a part have these in common, because a part is one transaction. */
+/** Fields that all fills of a part share, because a part is one transaction. */
 const common = {
   batch_id: Type.Integer({ description: 'The auction that matched the fill.' }),
   part: Type.Integer({ description: 'The part of the batch; each part is one transaction.' }),
@@ -143,7 +143,7 @@ export const PublicFill = named('PublicFill', {
 })
 export type PublicFill = Static<typeof PublicFill>
 
-/** Public fills of a part, with what they have in common given once. */
+/** Public fills of a part; shared fields are stated once. */
 export const PublicPart = named('PublicPart', {
   ...common,
   fills: Type.Optional(

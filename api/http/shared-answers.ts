@@ -8,8 +8,8 @@ type Reading = Pick<FastifyRequest, 'url' | 'query'>
 type Reply = Pick<FastifyReply, 'serialize' | 'type'>
 
 /**
- * Answers with what `compute` returns, or with what it returns to an earlier request for the same path and query. The result is serialized
- * already, and typed as the value for the route's handler.
+ * Answers with the result of `compute`, or with the result for an earlier request of the same path and query. The result is
+ * serialized already, and typed as the value for the route's handler.
  */
 export type ShareAnswer = <Value extends object>(
   request: Reading,
@@ -47,10 +47,10 @@ export const DEMAND = 10
 export const WINDOW_MS = 100
 /** Age up to which an answer in demand serves further requests, from the start of computing it. */
 export const FRESH_MS = 25
-/** Paths and queries are the clients' choice: beyond this number of them, or of kept bytes, all are forgotten. Long answers are kept twice. */
+/** Clients choose paths and queries. Beyond this number of entries, or of kept bytes, all entries are dropped. Long answers are kept twice. */
 const MOST = 1_000
 const MOST_BYTES = 32 * 1024 * 1024
-/** To copy more beside the headers costs more than a second part of the write. */
+/** Above this size, copying the body beside the headers costs more than writing it separately. */
 const SHORT_BYTES = 4_096
 
 interface Latest extends Answer {
@@ -145,14 +145,14 @@ export function createSharedAnswers<Form>(now: () => number = () => performance.
 
 function answerOf(serialized: string): Answer {
   const encoded = Buffer.from(serialized)
-  // The serialized text is a tree of its parts, which each request would copy part by part.
+  // A concatenated string is a tree of its parts; without this flat copy each request would walk the tree.
   const text = encoded.toString()
   const bytes = encoded.length
   const isShortLatin = bytes === text.length && bytes <= SHORT_BYTES
   return { text, body: isShortLatin ? text : encoded, bytes }
 }
 
-/** The answer that is being computed, or the newest one in demand; undefined if the request must compute one. */
+/** The answer that is being computed, or the newest answer in demand; undefined if the request must compute an answer. */
 function servedBy(known: Known<unknown>, at: number): Answer | Promise<Answer> | undefined {
   const { latest, running } = known
   if (running !== undefined) return running

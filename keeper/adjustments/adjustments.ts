@@ -1,4 +1,4 @@
-/** Executes adjustments that the api has accepted: signs, stores, sends, and ends those that will not be mined. See README.md. */
+/** Executes adjustments that the api has accepted: signs, stores and sends them, and ends attempts that will not be mined. See README.md. */
 import { type Fence, LeaseLost } from '../../db/fence.ts'
 import { reportRulesFor } from '../../domain/market/in-force.ts'
 import type { MarketSpec } from '../../domain/market/market.ts'
@@ -157,7 +157,7 @@ export class Adjustments {
     return null
   }
 
-  /** Signs, stores and sends. `ready`: of one market. */
+  /** Signs, stores and sends the attempts of one market. */
   async #send(fence: Fence, ready: readonly ReadyAttempt[]): Promise<void> {
     const { adjustments, relayers, signer, clock, delivery, killPoint, fee } = this.#ports
     const first = await relayers.reserve(this.#lane, fence, ready.length)
@@ -218,7 +218,7 @@ export class Adjustments {
     )
   }
 
-  /** Ends the attempt if its transaction has no effect any more. What the chain has executed is ended by the indexer. */
+  /** Ends the attempt if its transaction can have no effect any more. The indexer ends attempts that the chain has executed. */
   async #end(
     fence: Fence,
     attempt: OpenAttempt,
@@ -243,7 +243,7 @@ export class Adjustments {
     else await this.#fail(fence, attempt, UNMINED)
   }
 
-  /** The block that the transaction is in now has enough confirmations. */
+  /** True if the transaction's present block has enough confirmations. */
   async #isFinal(transaction: AttemptTransaction): Promise<boolean> {
     const { delivery, chain, confirmations } = this.#ports
     const block = (await delivery.refresh(transaction))?.block ?? null

@@ -1,4 +1,4 @@
-/** The end of markets in Postgres. */
+/** Stores claims and final prices of ended markets in Postgres. */
 import { sql } from 'kysely'
 import { usedReportSql } from '../../db/actions.ts'
 import type { Db } from '../../db/client.ts'
@@ -23,7 +23,7 @@ import type { TransactionStatus } from '../relayer/ports.ts'
 import type { EndingMarket, EndingStore, OpenPosition } from './ports.ts'
 import { claimPurposes } from './purposes.ts'
 
-/** A fork that is deeper takes back a claim that counts as paid: its account then gets a second one, of which one reverts. */
+/** Blocks after which a claim counts as paid. A deeper fork can take it back: the account then gets a second claim, and one claim reverts. */
 const FORK_DEPTH = 64
 
 /** The feed whose report ends the market. */

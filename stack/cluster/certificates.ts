@@ -93,7 +93,7 @@ export function trustCluster(dir: string): void {
   setDefaultCACertificates([...trusted])
 }
 
-/** Variables of a process on the host: TLS of its servers, and of its connections to all others. */
+/** Variables of a process on the host: TLS of its servers, and of its connections to other processes. */
 export function tlsVariables(dir: string, host: HostName): Readonly<Record<string, string>> {
   const { ca, certificate, key } = certificateOf(dir, host)
   return { NODE_EXTRA_CA_CERTS: ca, TLS_CERT_FILE: certificate, TLS_KEY_FILE: key }

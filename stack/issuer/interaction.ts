@@ -21,7 +21,7 @@ async function readBody(ctx: Context): Promise<Body> {
     const body: unknown = JSON.parse(Buffer.concat(chunks).toString())
     if (typeof body === 'object' && body !== null) return body as Body
   } catch {
-    // Answered below, as any other body that is no object.
+    // Treated below like a body that is not an object.
   }
   throw new SignInError('INVALID_JSON', 'the body must be a JSON object')
 }

@@ -1,6 +1,6 @@
 /**
- * Canvases as sharp as the screen: what lightweight-charts uses of fancy-canvas, for which `vite.config.ts` puts this module. The package is built
- * for browsers without classes, and takes 2 KB.
+ * Sizes canvases to the pixels of the screen. `vite.config.ts` puts this module in place of fancy-canvas, which lightweight-charts
+ * imports: the package takes 2 KB more.
  */
 
 interface Size {
@@ -13,7 +13,7 @@ type Listener = (before: Size | null, after: Size | null) => void
 export const size = ({ width, height }: Size): Size => ({ width, height })
 export const equalSizes = (a: Size, b: Size): boolean => a.width === b.width && a.height === b.height
 
-/** From rounded edge to rounded edge, so that neighbours leave no gap. */
+/** Pixels between the two rounded edges, so that neighbouring boxes leave no gap. */
 const pixels = (start: number, length: number, ratio: number): number =>
   Math.round((start + length) * ratio) - Math.round(start * ratio)
 
@@ -23,7 +23,7 @@ class CanvasBinding {
   readonly canvasElement: HTMLCanvasElement
   readonly #transform: (bitmap: Size, client: Size) => Size
   readonly #listeners = new Set<Listener>()
-  /** Exact, where the browser has it; elsewhere the prediction stays. */
+  /** Receives the exact size. A browser that does not report it keeps the predicted size. */
   readonly #observer = new ResizeObserver(([entry]) => {
     const [exact] = entry?.devicePixelContentBoxSize ?? []
     if (exact !== undefined) this.#suggest({ width: exact.inlineSize, height: exact.blockSize })
@@ -38,7 +38,7 @@ class CanvasBinding {
     try {
       this.#observer.observe(canvas, { box: 'device-pixel-content-box' })
     } catch {
-      // The browser does not know this box.
+      // The browser does not support this box, so the predicted size stays.
     }
   }
 
@@ -110,7 +110,7 @@ export const bindCanvasElementBitmapSizeTo = (
   { transform = (bitmap) => bitmap }: Target,
 ): CanvasBinding => new CanvasBinding(canvas, transform)
 
-/** Draws in pixels of the bitmap, or in those of the style. Null while either size is zero. */
+/** A target that draws in pixels of the bitmap or of the style. Null while the bitmap or the style has size zero. */
 export function tryCreateCanvasRenderingTarget2D(
   { canvasElement, canvasElementClientSize: mediaSize, bitmapSize }: CanvasBinding,
   options?: CanvasRenderingContext2DSettings,

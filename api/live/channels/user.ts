@@ -90,7 +90,7 @@ export function userChannel(userId: number, specs: ChannelSpecs): Channel {
   function changesOf(row: FeedRow): object {
     const { orders, fills, positions, transactions, removedTransactions, adjustments, balance } =
       row.ofAccount(userId)
-    // Every account of the row gets removed parts, which only fills known from the chain alone cause: this is rare.
+    // Every account of the row gets removed parts. They are rare: only fills that are known from the chain alone cause them.
     const { removedParts = [] } = row.changes
     return {
       user_id: userId,

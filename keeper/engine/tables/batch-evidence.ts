@@ -1,4 +1,4 @@
-/** The inputs of batches, from which every reader can recompute them. No row has them: they are stored with the group that clears the batch. */
+/** Keeps the inputs from which readers recompute a batch. No journal row has them: they are stored with the group that clears the batch. */
 import { packInputs } from '../../../db/batch-inputs.ts'
 import type { Statement } from '../../../db/round-trip.ts'
 import { batchInputsTable } from '../../../db/written-tables.ts'
@@ -11,7 +11,7 @@ export class BatchEvidence {
   /** Inputs of batches that are decided and not stored yet. */
   readonly #inputs = new Map<string, ClearingInputs>()
 
-  /** A batch that is decided again has other inputs. */
+  /** Replaces earlier inputs: a batch that is decided again has other inputs. */
   keep(marketId: number, batchId: number, inputs: ClearingInputs): void {
     this.#inputs.set(batchKey(marketId, batchId), inputs)
   }
