@@ -63,8 +63,8 @@ export interface Limits {
 }
 
 /**
- * Proxies whose `X-Forwarded-For` is believed: how many stand in front of the api, or their addresses and networks. A number presumes that
- * clients cannot reach the api past the proxies.
+ * Proxies with a trusted `X-Forwarded-For`: their number in front of the api, or their addresses and networks. A number presumes that clients
+ * cannot reach the api directly.
  */
 export type TrustedProxies = number | readonly string[]
 

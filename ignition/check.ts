@@ -100,7 +100,7 @@ async function checkMarketCode({ deployment, markets }: CheckInput, code: CodeIn
   return findings
 }
 
-// ---------------------------------------------------------------------- what all markets share
+// ---------------------------------------------------------------------- contracts shared by all markets
 
 async function checkShared(input: CheckInput): Promise<Finding[]> {
   const { provider, deployment, parameters } = input
@@ -224,8 +224,8 @@ async function checkHistory(
 // ---------------------------------------------------------------------- a market
 
 /**
- * How the market, or the exchange's code, differs from its description, in one line; null if it does not. Any account can deploy a
- * market: one that differs must not be announced or listed.
+ * Difference of the market, or of the exchange's code, from its description, in one line; null without a difference. Any account can
+ * deploy a market: a market that differs must not be announced or listed.
  */
 export async function differenceOf(
   input: Omit<CheckInput, 'handedOver' | 'markets'>,
@@ -246,7 +246,7 @@ export async function differenceOf(
   return wrong === undefined ? null : `${wrong.what}: expected ${wrong.expected}, found ${wrong.found}`
 }
 
-/** An operator can settle batches from the listing on. The number of operators shows others without the history of the market. */
+/** An operator can settle batches from the listing on. The number of operators reveals unknown operators without the history of the market. */
 async function checkTermsAndOperators(
   input: Pick<CheckInput, 'provider' | 'deployment'>,
   file: MarketFile,

@@ -13,10 +13,10 @@ import type { KeySource } from '../service/keys/key-source.ts'
 import { parseFeedsFile, type SignableFeeds } from './feeds-file.ts'
 
 export interface Config extends ProcessConfig {
-  /** Where the publisher asks for signatures. */
+  /** Listener at which the publisher requests signatures. */
   readonly listener: Listener
   readonly key: KeySource
-  /** The publisher authenticates with it. */
+  /** Secret with which the publisher authenticates. */
   readonly secret: string
   readonly domain: OracleDomain
   readonly feeds: SignableFeeds

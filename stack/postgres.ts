@@ -25,7 +25,7 @@ export interface PostgresOptions {
 }
 
 export interface Postgres {
-  /** With the folder of the server's Unix socket as its parameter `host`, where there is one; without the parameter it connects by TCP. */
+  /** The parameter `host` is the folder of the server's Unix socket, if it has a socket; without the parameter clients connect by TCP. */
   readonly url: string
   /** The process group, for signals. */
   readonly group: number
@@ -39,7 +39,7 @@ const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'max_connections=300',
   'timezone=UTC',
-  // Checkpoints are rare, because each page changed after one is first written to the WAL in full, and commits wait for that.
+  // Checkpoints are rare: after a checkpoint the first change of each page writes the whole page to the WAL, and commits wait for that.
   'shared_buffers=256MB',
   'max_wal_size=2GB',
   'checkpoint_timeout=15min',
@@ -127,10 +127,10 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   }
 }
 
-/** Least bound among the systems for the path of a socket, less its name: `/.s.PGSQL.65535` and a terminator. */
+/** Smallest bound of a socket's path on all systems, less the socket's name: `/.s.PGSQL.65535` and a terminator. */
 const MOST_SOCKET_BYTES = 104 - 16
 
-/** A round trip over a Unix socket takes about a fifth less processor time than over TCP. The setting is a list, so a folder with a comma would be two. */
+/** A round trip over a Unix socket takes about a fifth less processor time than over TCP. The setting is a list, so the folder may have no comma. */
 const hasSocket = (dir: string): boolean =>
   process.platform !== 'win32' && /^[\w./-]+$/.test(dir) && Buffer.byteLength(dir) <= MOST_SOCKET_BYTES
 

@@ -25,7 +25,7 @@ export interface VerifierPorts {
   readonly recoverSigners: RecoverSigners
 }
 
-/** Maximum explanations per request: one takes as long as verifying about a hundred signatures. */
+/** Maximum explanations per request: an explanation takes as long as verifying about a hundred signatures. */
 const MAX_EXPLANATIONS = 3
 
 /** Returns a function that returns true at most `perSecond` times in each second. */
@@ -46,8 +46,8 @@ function createBudget(clock: Clock, perSecond: number): () => boolean {
 const SIZE = 50_000
 
 /**
- * A cache of the session keys that have ever been registered. It only decides whether a wrong signature is explained;
- * whether a key is active and may trade is decided by the engine.
+ * A cache of all session keys that were ever registered. It only decides whether an invalid signature is explained;
+ * the engine decides whether a key is active and may trade.
  */
 function createKeyDirectory(db: Db) {
   const known = new Set<string>()
@@ -69,7 +69,7 @@ function createKeyDirectory(db: Db) {
   }
 }
 
-/** `explanations`: wrong signatures per second whose mistake is searched for; other errors contain only the digest and the signers. */
+/** `explanations`: invalid signatures per second that are diagnosed. Errors of further signatures contain only the digest and the signers. */
 export function createVerifier(
   { db, clock, markets, recoverSigners }: VerifierPorts,
   { explanations }: { readonly explanations: number },

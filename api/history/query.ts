@@ -33,13 +33,13 @@ interface ProgressRow {
   readonly open_at: number | null
   /** Time of the newest batch or published price. */
   readonly reached_at: number | null
-  /** Whether all projections of the market stand at the same row of its journal. */
+  /** Whether all projections of the market have reached the same row of its journal. */
   readonly is_level: boolean
-  /** Whether that is the last row. */
+  /** Whether the reached row is the last row. */
   readonly is_at_head: boolean
-  /** Up to this time the chain was read. */
+  /** Time up to which the chain was read. */
   readonly chain_at: number
-  /** Start of the newest day of which a file was built; null if there is none. */
+  /** Start of the newest day with a built file; null if no file was built. */
   readonly built_day: number | null
 }
 
@@ -79,8 +79,8 @@ export interface Finality {
 }
 
 /**
- * The days of one market, or of all markets by number: some look-ups in indexes per market. Blocks become final in order:
- * no fill of the chain changes that is older than the newest confirmed one.
+ * The days of one market, or of all markets by number, by a few index look-ups per market. Blocks become final in order: fills
+ * of the chain that are older than the newest confirmed fill do not change.
  */
 export async function historyDays(
   db: Db | Tx,
@@ -215,7 +215,7 @@ export async function batchesOfDay(
 
 export type HistoryCandle = Selectable<ReadCandlesTable>
 
-/** Candles of minutes with clearing prices; those of published prices are not kept for good. */
+/** Minute candles of clearing prices; candles of published prices are not kept for good. */
 export async function candlesOfDay(
   db: Db | Tx,
   { marketId, day }: FileKey,

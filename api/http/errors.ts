@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 }
 
-/** Twice the size of 100 order hashes. Limits count requests, not bytes, so that bodies must not be much larger than needed. */
+/** Twice the size of 100 order hashes. Limits count requests, not bytes, so bodies may not be much larger than needed. */
 export const BODY_LIMIT = 16 * 1024
 /** A batch of 50 orders is about 40 kB. */
 export const BATCH_BODY_LIMIT = 96 * 1024
@@ -54,7 +54,7 @@ function frameworkError(error: FastifyError, { headers, routeOptions }: FastifyR
   return status >= 400 && status < 500 ? new ApiError('MALFORMED_REQUEST', { received: error.message }) : null
 }
 
-/** The error of the catalogue for any failure; what has none is logged. */
+/** The error of the catalogue for any failure. A failure without an error of its own is logged. */
 export function catalogued(error: unknown, log: { error(details: object, message: string): void }): ApiError {
   if (error instanceof ApiError) return error
   if (isConnectionError(error) || isTimeout(error)) return new ApiError('DATABASE_UNAVAILABLE', {}, '1')
@@ -72,7 +72,7 @@ function toApiError(error: FastifyError, request: FastifyRequest): ApiError {
   return frameworkError(error, request) ?? catalogued(error, request.log)
 }
 
-/** The schemas by which the errors of each route that is added after this call are serialized. `responses.ts` documents them by status. */
+/** Adds the schemas that serialize errors to each route that is added after this call. `responses.ts` documents them by status. */
 export function describeErrors(app: FastifyInstance): void {
   app.addHook('onRoute', ({ method, config, schema }) => {
     if (schema?.response === undefined) return
@@ -120,8 +120,8 @@ function sendError(reply: FastifyReply, request: FastifyRequest, error: ApiError
 }
 
 /**
- * Marks requests whose command is read from here on: credential, limits, body and schema have passed. Call it after all other hooks of this
- * kind are added.
+ * Marks requests that have passed credential, limits, body and schema: from here on the command counts as read. Call it after all other hooks
+ * of this kind are added.
  */
 export function markReadCommands(app: FastifyInstance): void {
   app.decorateRequest('isCommandRead', false)

@@ -11,9 +11,9 @@ export class Outbox {
   readonly #socket: Socket
   readonly #session: Session
   readonly #metrics: LiveMetrics
-  /** Topics whose subscriptions begin: the client has asked for their frames. */
+  /** Topics with a subscription that is starting: the client has requested their frames. */
   readonly #beginning = new Set<string>()
-  /** Topics whose next frame replaces what was left out. */
+  /** Topics with omitted frames: their next frame replaces them. */
   readonly #catchingUp = new Set<string>()
 
   constructor(webSocket: WebSocket, socket: Socket, session: Session, metrics: LiveMetrics) {
@@ -27,12 +27,12 @@ export class Outbox {
     return this.#webSocket.bufferedAmount
   }
 
-  /** Whether the client has read enough to be sent more of what it asks for. */
+  /** Whether the client has read enough to receive more requested frames. */
   hasRead(): boolean {
     return this.#session.hasRead(this.#unread)
   }
 
-  /** Sends all frames of one moment in one go. False: too many bytes are unread, nothing is sent. */
+  /** Sends all frames of one moment in one write. False: too many bytes are unread, and nothing is sent. */
   sendFrames(frames: readonly Frame[]): boolean {
     for (const { topic, text } of frames)
       if (this.#beginning.has(topic) || this.#catchingUp.delete(topic)) this.#session.request(text.length)
@@ -46,7 +46,7 @@ export class Outbox {
     return true
   }
 
-  /** Sends a message that belongs to no topic. False: as above. */
+  /** Sends a message that belongs to no topic. False: too many bytes are unread, and nothing is sent. */
   sendText(text: string): boolean {
     const message = { topic: '', prevSeq: 0, text, isConflatable: false }
     if (this.#session.select([message], this.#unread).closes) return false
@@ -55,7 +55,7 @@ export class Outbox {
     return true
   }
 
-  /** While `work` runs, the frames of the topic are those that the client has asked for. */
+  /** While `work` runs, frames of the topic count as requested by the client. */
   async begin<Value>(topic: string, work: () => Promise<Value>): Promise<Value> {
     this.#beginning.add(topic)
     try {
@@ -65,7 +65,7 @@ export class Outbox {
     }
   }
 
-  /** Topics of which frames were left out, once the client has read enough. `all`: also those that were returned before. */
+  /** Topics with omitted frames, once the client has read enough. `all`: also topics that were returned before. */
   takeGaps(all: boolean): readonly string[] {
     const topics = this.#session.gaps(this.#unread, all)
     for (const topic of topics) this.#catchingUp.add(topic)

@@ -1,6 +1,6 @@
 /**
- * `db set-protection`: announces the width of a market's price protection for a day ahead, in the database at DATABASE_URL, or of the stack
- * that `--stack` names. The connection must be the owner's.
+ * `db set-protection`: announces a market's width of price protection a day ahead, in the database at DATABASE_URL or of the stack that
+ * `--stack` names. The connection must be the owner's.
  */
 import { loadMarkets } from '../../db/markets.ts'
 import { checkSchema } from '../../db/migrator.ts'
@@ -16,7 +16,7 @@ import { CommandError, EXIT } from '../failure.ts'
 
 const DECIMALS = 18
 
-/** Null if it has more decimals than are stored. */
+/** Null if the number has more decimals than the database stores. */
 function toWei(number: string): bigint | null {
   const [whole = '', fraction = ''] = number.split('.')
   return fraction.length > DECIMALS ? null : BigInt(whole + fraction.padEnd(DECIMALS, '0'))

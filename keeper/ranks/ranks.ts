@@ -1,6 +1,6 @@
 /**
- * Ranks a market's candidates for deleveraging every ten seconds, for the lights that traders see. Nothing is decided on these ranks: the engine
- * ranks by itself when it deleverages.
+ * Ranks a market's candidates for deleveraging every ten seconds, for the rank that traders see (`adl_rank`). The engine computes its own ranks
+ * when it deleverages.
  */
 import type { Fence } from '../../db/fence.ts'
 import { termsAt } from '../../domain/market/in-force.ts'
@@ -19,9 +19,9 @@ export interface RankPorts {
 }
 
 export interface Ranks {
-  /** Starts a ranking in the background if none runs and one is due. */
+  /** Starts a ranking in the background if a ranking is due and none runs. */
   poll(fence: Fence): void
-  /** Resolves when the running one has ended. */
+  /** Resolves when the running ranking has ended. */
   settled(): Promise<void>
 }
 

@@ -1,14 +1,14 @@
-/** A fault of the code: the replacement of one passage of one file. */
+/** An injected fault of the code: one passage of one file is replaced. */
 import type { ScenarioName } from './engine-code.ts'
 
 export interface Fault {
   readonly name: string
   readonly scenario: ScenarioName
-  /** From the root of the repository. */
+  /** Path from the root of the repository. */
   readonly file: string
-  /** Stands in the file exactly once. */
+  /** Text that the file has exactly once. */
   readonly passage: string
   readonly replacement: string
-  /** Seed of a run that finds it. */
+  /** Seed of a run that finds the fault. */
   readonly seed: number
 }

@@ -1,4 +1,4 @@
-/** TLS of the connections between hosts: both sides identify themselves by a certificate of one authority, before the keys of the roles. */
+/** TLS of the connections between hosts: both sides show a certificate of one authority, before they prove the keys of the roles. */
 import type { Duplex } from 'node:stream'
 import { type ConnectionOptions, TLSSocket, type TlsOptions } from 'node:tls'
 import { clientTls, identityOf, openCertificates, type TlsSource } from '../../../service/certificates.ts'
@@ -9,7 +9,7 @@ const CA = 'ENGINE_TLS_CA_FILE'
 const CERTIFICATE = 'ENGINE_TLS_CERT_FILE'
 const KEY = 'ENGINE_TLS_KEY_FILE'
 
-/** Both sides are of this project, so no older version is needed. */
+/** Both sides run this code, so no older version is needed. */
 const VERSION = { minVersion: 'TLSv1.3' } as const
 
 /** Null without the three files. `socket`: a Unix socket among the addresses of the variable, which can have no TLS. */
@@ -27,14 +27,14 @@ export function linkTls(env: Env, variable: string, socket: string | null): TlsS
   return openCertificates('engine', { ca: { variable: CA, path: ca }, identity })
 }
 
-/** For one connection, with the present certificates of the files. */
+/** Options of one connection, with the present certificates of the files. */
 export const clientOptions = (tls: TlsSource): ConnectionOptions => ({
   ...clientTls(tls),
   ...VERSION,
   rejectUnauthorized: true,
 })
 
-/** A server with them refuses a client that has no certificate of the authority. */
+/** Options of a server that refuses clients without a certificate of the authority. */
 export const serverOptions = (tls: TlsSource, handshakeMs: number): TlsOptions => ({
   ...tls.current(),
   ...VERSION,
@@ -43,7 +43,7 @@ export const serverOptions = (tls: TlsSource, handshakeMs: number): TlsOptions =
   handshakeTimeout: handshakeMs,
 })
 
-/** New connections get replaced certificates. */
+/** Lets new connections use replaced certificates. */
 export const followLinkCertificates = (
   server: { setSecureContext(options: TlsOptions): void },
   tls: TlsSource,
@@ -93,7 +93,7 @@ const refused = (received: string, expected: string): Refused => ({
   expected,
 })
 
-/** Why no connection with TLS came about; null for a failure of another kind. */
+/** Reason why a TLS connection failed; null for a failure of another kind. */
 export function tlsRefusal(code = ''): Refused | null {
   const found = PROBLEMS.find(({ codes }) => codes.test(code))
   if (found !== undefined) return refused(found.received, found.expected)
@@ -101,10 +101,10 @@ export function tlsRefusal(code = ''): Refused | null {
 }
 
 /**
- * Why the server refused a client. If node:tls cannot verify a certificate, it ends the connection without an alert, and only the socket has the reason.
+ * Reason why the server refused a client. If node:tls cannot verify a certificate, it ends the connection without an alert, and only the socket has the reason.
  */
 export const clientRefusal = (error: NodeJS.ErrnoException, socket: TLSSocket): Refused =>
-  // node:tls has the code of the verification there, whatever its type says.
+  // At run time `authorizationError` is the code of the verification, although its type is Error.
   tlsRefusal(`${socket.authorizationError ?? ''}`) ??
   tlsRefusal(error.code) ??
   refused('no TLS handshake', `TLS with ${ONE_AUTHORITY}`)

@@ -1,5 +1,5 @@
 /**
- * The smallest exchange that needs all of the engine: accounts, reservations, long work in steps, repeated and faulty
+ * The smallest exchange that exercises the whole engine: accounts, reservations, long work in steps, repeated and faulty
  * commands, rejected rows. Its state is one map.
  */
 import { createHash } from 'node:crypto'
@@ -204,7 +204,7 @@ export class Ledger implements Machine<LedgerCommand, LedgerRow, LedgerAnswer> {
         false,
       ),
     )
-    // Two orders of one account are ended by one row after the other, each decided on the state before both.
+    // Two orders of one account end by two rows, each decided on the state before both rows.
     const merged =
       rows.length === 2 && rows[0]?.account === rows[1]?.account ? [this.#both(command, now, due)] : rows
     const mark = this.#row(command, now, [['closing', isLast ? null : upTo]], command.upTo === undefined)

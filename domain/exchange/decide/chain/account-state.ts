@@ -1,4 +1,4 @@
-/** The account of an adjustment, as a worker needs it before it signs. Changes nothing. */
+/** Answers a worker that is about to sign an adjustment with the state of its account. Changes nothing. */
 import type { Position } from '../../../positions/position.ts'
 import type { MarketId, Quote, UserId } from '../../../units.ts'
 import type { Decider } from '../../decide.ts'
@@ -10,7 +10,7 @@ export interface AccountStateCommand {
   readonly kind: 'account_state'
   readonly userId: UserId
   readonly marketId: MarketId
-  /** The adjustment attempt for which the worker asks. */
+  /** The adjustment attempt that the worker is about to sign. */
   readonly adjustmentId: string
 }
 
