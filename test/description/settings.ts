@@ -164,39 +164,48 @@ const PLAIN = new Set([
   'on or off',
 ])
 
-/** A line of the list: variable, default, valid values where they are narrower than the meaning shows, meaning. */
-function lineOf({ variable, fallback, valid, meaning }: Setting): string {
+/** Default, valid values where they are narrower than the meaning shows, and meaning. */
+function factsOf({ fallback, valid, meaning }: Setting): string {
   const range = valid.replace(/^whole number,? ?/, '').replace(/^from [01]$/, '')
   const facts = [
     ...(fallback === '–' ? [] : [fallback]),
     ...(PLAIN.has(valid) || range === '' ? [] : [range]),
   ]
-  return `- \`${variable}\`${facts.length === 0 ? '' : ` (${facts.join('; ')})`}: ${meaning}`
+  return `${facts.length === 0 ? '' : ` (${facts.join('; ')})`}: ${meaning}`
 }
+
+/** Lines of the list, in the order of the variables; variables with equal facts share a line. */
+const linesOf = (settings: readonly Setting[]): string[] =>
+  [...Map.groupBy(settings, factsOf)].map(
+    ([facts, same]) => `- ${same.map(({ variable }) => `\`${variable}\``).join(', ')}${facts}`,
+  )
+
+const keyOf = (setting: Setting): string => `${setting.variable}${factsOf(setting)}`
 
 /** Settings that several processes read alike, with the names of these processes. */
 function sharedSettings(): readonly { readonly setting: Setting; readonly processes: readonly string[] }[] {
   const uses = processSettings().flatMap(({ process, settings }) =>
     settings.map((setting) => ({ process, setting })),
   )
-  return [...Map.groupBy(uses, ({ setting }) => lineOf(setting)).values()]
+  return [...Map.groupBy(uses, ({ setting }) => keyOf(setting)).values()]
     .filter((same) => same.length > 1)
     .map((same) => ({
       setting: (same[0] as (typeof uses)[number]).setting,
       processes: same.map(({ process }) => process),
     }))
+    .toSorted((a, b) => a.setting.variable.localeCompare(b.setting.variable))
 }
 
 /** The text of `docs/operate/settings.md`. */
 export function settingsText(): string {
   const shared = sharedSettings()
-  const isShared = new Set(shared.map(({ setting }) => lineOf(setting)))
+  const isShared = new Set(shared.map(({ setting }) => keyOf(setting)))
   const groups = [...Map.groupBy(shared, ({ processes }) => processes.join(', '))]
-    .map(([processes, same]) => ({ processes, lines: same.map(({ setting }) => lineOf(setting)).toSorted() }))
+    .map(([processes, same]) => ({ processes, lines: linesOf(same.map(({ setting }) => setting)) }))
     .toSorted((a, b) => a.processes.localeCompare(b.processes))
   const own = processSettings().map(({ process, settings }) => ({
     processes: process,
-    lines: settings.map((setting) => lineOf(setting)).filter((line) => !isShared.has(line)),
+    lines: linesOf(settings.filter((setting) => !isShared.has(keyOf(setting)))),
   }))
   const sections = [...groups, ...own].map(
     ({ processes, lines }) => `## ${processes}\n\n${lines.join('\n')}\n`,
