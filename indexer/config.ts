@@ -45,7 +45,7 @@ export function readConfig(env: Env): Config {
     accountManager: address('ADDRESS_ACCOUNT_MANAGER'),
     forwarder: address('ADDRESS_FORWARDER'),
     startBlock: count('START_BLOCK', 0),
-    // The node announces its blocks over the WebSocket: the poll only finds those whose announcement is lost.
+    // The node announces blocks over the WebSocket: polling only finds a block after a lost announcement.
     pollMs: count('CHAIN_POLL_MS', rpcWsUrl === null ? 100 : 500, 1),
     range: count('CHAIN_RANGE', 500, 1),
     liveDepth: count('CHAIN_LIVE_DEPTH', 64, 1),

@@ -1,4 +1,4 @@
-/** Records what a run does to the books, so that the contracts can repeat it. */
+/** Records the actions of a run with their results, so that the contracts can repeat them. */
 
 import type { MarketSpec } from '../domain/market/market.ts'
 import type { Position } from '../domain/positions/position.ts'
@@ -17,7 +17,7 @@ export interface AccountState {
   readonly position: Position
 }
 
-/** An action, and what it left behind. */
+/** An action, and the state of its accounts after it. */
 export interface ExecutedAction {
   readonly kind: 'action'
   /** Index of the market. */

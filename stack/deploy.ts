@@ -1,4 +1,4 @@
-/** Deploys the contracts: the shared ones once, then one IsolatedTrader per market. Works with any ethers signer. */
+/** Deploys the shared contracts once, then one IsolatedTrader per market. Works with any ethers signer. */
 import { type Signer, solidityPackedKeccak256, toBeHex, ZeroHash } from 'ethers'
 import type { MarketKind, MarketSpec } from '../domain/market/market.ts'
 import type { Address, Quote, Rate } from '../domain/units.ts'
@@ -28,7 +28,7 @@ export interface SharedContracts {
   readonly accountManager: Address
   readonly forwarder: Address
   readonly oracle: Address
-  /** The account that inherits positions in every market whose backstop it is. */
+  /** The account that inherits positions in the markets that it backs. */
   readonly backstop: Address
   /** The code that every market delegates infrequent functions and views to. */
   readonly extension: Address
@@ -45,7 +45,7 @@ export interface MarketOptions {
   /** The keys that may settle batches. Each accepts the role by a transaction, so it needs gas. */
   readonly operators: readonly Signer[]
   readonly oracleSigners: readonly Address[]
-  /** The number of signatures per report; the default is one of each signer. */
+  /** The number of signatures per report; by default every signer signs. */
   readonly threshold?: number
   readonly reports?: ReportLimits
   /** Highest notional that the backstop may inherit here; it inherits nothing by default. */
@@ -86,7 +86,7 @@ export const feedIdOf = (marketId: number): string => toBeHex(marketId, 32)
 export const sessionFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'session'])
 
-/** The feed whose report after the expiry ends a market. */
+/** The feed with the report that ends a market after its expiry. */
 export const finalFeedIdOf = (marketId: number): string =>
   solidityPackedKeccak256(['bytes32', 'string'], [feedIdOf(marketId), 'final'])
 

@@ -10,7 +10,7 @@ export interface Key {
 
 export interface Keys {
   readonly phrase: string
-  /** Deploys the contracts and has every role except those of the keys below. */
+  /** Deploys the contracts and has every role that no key below has. */
   readonly deployer: Key
   readonly faucet: Key
   /** Sends the heartbeats of all markets. */

@@ -25,7 +25,7 @@ interface RangeQuery {
   readonly cursor?: string
 }
 
-/** `list` and `id` identify what the pages belong to: a cursor of another list is rejected. */
+/** `list` and `id` identify the list of the pages: a cursor of another list is rejected. */
 export interface PagedIntervals {
   readonly list: List
   readonly id: string

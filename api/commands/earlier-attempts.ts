@@ -17,7 +17,7 @@ export interface Finding {
 export interface CommandIdentity {
   /** The same for every attempt at the command. */
   readonly key: string
-  /** Reads what earlier attempts have stored. What the tables lack is not executed, if earlier commands were settled before. */
+  /** Reads the stored effect of earlier attempts. If earlier commands were settled before, a command without a stored effect was not executed. */
   find(): Promise<Finding>
 }
 
@@ -38,8 +38,8 @@ export interface EarlierAttempts {
 const UNDECIDED: ReadonlySet<string> = new Set(['OVERLOADED', 'SHUTTING_DOWN', 'INTERNAL'])
 
 /**
- * How long a command with an unknown outcome may still be executed: longer than an engine waits for a command, and for the outcome of an append whose
- * database responds.
+ * Time for which a command with an unknown outcome may still be executed. It exceeds the engine's wait for a command, and for the outcome of
+ * an append while the database responds.
  */
 const UNRESOLVED_MS = 60_000
 
@@ -64,7 +64,7 @@ export function createEarlierAttempts(
 
   const isUnresolved = (key: string): boolean => (unresolved.get(key) ?? 0) > performance.now()
 
-  /** `others`: attempts in this process besides the refused one. */
+  /** `others`: further attempts in this process, without the refused attempt. */
   async function judged(error: unknown, { key, find }: CommandIdentity, others: number): Promise<unknown> {
     if (!(error instanceof ApiError) || error.outcome !== 'not_placed') return error
     if (others > 0) return error.with('unknown')

@@ -175,7 +175,7 @@ export interface LimitState {
   readonly reset_seconds: number
 }
 
-/** The caller's limits now; asking counts as a read and as nothing else. */
+/** The caller's present limits. A call counts as one read and changes no other limit. */
 export type LimitsOf = (request: FastifyRequest) => Promise<readonly LimitState[]>
 
 async function limitState(limiter: Limiter, bucket: Bucket, request: FastifyRequest): Promise<LimitState> {

@@ -31,7 +31,7 @@ export interface DatabaseWatch {
   reset(): Promise<void>
   /** The counts since the reset. `top`: number of statements to list. */
   statements(top: number): Promise<Statements>
-  /** Mean number of sessions that wait, by kind of wait; and of those that run. */
+  /** Mean number of waiting sessions by kind of wait, and of running sessions. */
   waits(): ReadonlyMap<string, number>
   /** By shard, in order: when the read model's fills were first seen to include a sequence. */
   readonly progress: ReadonlyMap<string, readonly Progress[]>
@@ -100,7 +100,7 @@ export async function watchDatabase(url: string): Promise<DatabaseWatch> {
   }
 }
 
-/** Runs `work` at this interval, never twice at a time. Returns what ends it. */
+/** Runs `work` at this interval, never twice at a time. Returns a function that stops it. */
 function repeat(everyMs: number, work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null
   const timer = setInterval(() => {

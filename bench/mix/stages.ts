@@ -5,9 +5,9 @@ import { marketShard } from '../../domain/journal/journal-row.ts'
 import type { MarketId } from '../../domain/units.ts'
 import type { Progress } from './database-watch.ts'
 
-/** Milliseconds after the acceptance, of each market order with a fill, because others may wait for a counterpart; of all, if there is none. */
+/** Milliseconds after the acceptance of each filled market order; of each filled order, if no market order has a fill. Limit orders may wait for a counterpart. */
 export interface Stages {
-  /** By the chain's time, which has whole seconds: a bound for delays, no latency. */
+  /** By the chain's time in whole seconds: a bound for delays, not a latency. */
   readonly batched: readonly number[]
   readonly readable: readonly number[]
   /** Number of orders accepted, and of fills of their first batches. */

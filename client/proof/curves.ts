@@ -46,7 +46,7 @@ function cumulative(tranches: readonly Tranche[], sign: 1 | -1): CurvePoint[] {
   return points
 }
 
-/** Margin beside the outermost limits, as a fraction of their distance. */
+/** Margin outside the outermost limits, as a fraction of their distance. */
 const MARGIN = 0.08
 
 export function curvesOf(statement: BatchStatement): Curves {

@@ -1,6 +1,6 @@
 /**
- * Records blocks through the engine, whose state the block tables follow. The indexer itself writes only which chain
- * the database follows, and when its head was last reached.
+ * Records blocks through the engine; the block tables follow the engine's state. The indexer itself writes only the
+ * chain's identity and the time at which the chain's head was last reached.
  */
 import { blockAtOrBelow, loadProgress, recordHead } from '../../db/chain.ts'
 import type { Db } from '../../db/client.ts'
@@ -35,7 +35,7 @@ export class ForkTooDeepError extends Error {
   override readonly name = 'ForkTooDeepError'
 }
 
-/** A block that is with the engine. Blocks are sent in their order, although what they contain is read at the same time. */
+/** A block that was sent to the engine. Blocks are sent in their order, although their contents are read concurrently. */
 interface Sending {
   readonly sent: PromiseWithResolvers<void>
   /** Whether the block is recorded or skipped, so that the next block can follow. */
@@ -194,7 +194,7 @@ async function readPositions(
   return positions
 }
 
-/** Mismatches that the engine has stated for the block. The table also has those of a block with its number that has left the chain. */
+/** The engine's mismatches of the block. The table also has mismatches of a block with the same number that has left the chain. */
 async function mismatchesOf(db: Db, { block, facts, mismatches }: NextBlock): Promise<FoundMismatch[]> {
   const hashes = new Set([...facts.map(({ log }) => log.txHash), ...mismatches.map(({ txHash }) => txHash)])
   if (hashes.size === 0) return []

@@ -47,7 +47,7 @@ export interface FollowPorts {
 /** Least time between two updates of `completed_at` at an unchanged head. */
 const COMPLETION_STEP_MS = 250
 
-/** Empty blocks of which nothing is recorded: all from `from` up to `last`. */
+/** Empty blocks that are not recorded, from `from` to `last`. */
 interface SkippedBlocks {
   readonly from: number
   readonly last: Pick<ChainBlock, 'number' | 'hash'>
@@ -112,7 +112,7 @@ export class Follower {
     return isSkipped || progress.tip?.hash === head.hash
   }
 
-  /** The next block of the record, behind a rollback of what has left the chain. Null if the node is only behind. */
+  /** The next block to record, after blocks that have left the chain are rolled back. Null if the node is only behind. */
   async #startOf({ tip, nextBlock }: Progress, head: ChainBlock): Promise<number | null> {
     if (tip === null || tip.hash === head.hash) return nextBlock
     const isNext = nextBlock === head.number && tip.number === head.number - 1
@@ -303,7 +303,7 @@ export class Follower {
     )
   }
 
-  /** Actions that succeeded without an event. The keeper handles those that reverted. */
+  /** Actions that succeeded without an event. The keeper handles reverted actions. */
   async #eventlessMismatches(block: ChainBlock, facts: readonly BlockFact[]): Promise<FoundMismatch[]> {
     const { db, chain } = this.#ports
     const mismatches: FoundMismatch[] = []

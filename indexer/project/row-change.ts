@@ -10,7 +10,7 @@ export interface ShardEntry {
   readonly row: JournalRow
 }
 
-/** The rows of each market, in their order; those of `accounts` have market 0. */
+/** The rows of each market, in their order; rows of the shard `accounts` have market 0. */
 export const byMarket = (entries: readonly ShardEntry[]): Map<number, ShardEntry[]> =>
   Map.groupBy(entries, ({ marketId }) => marketId)
 

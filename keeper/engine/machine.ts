@@ -1,6 +1,6 @@
 /**
  * The deterministic state that an engine owns. An owner executes commands, a follower applies their rows. The engine
- * knows neither commands nor rows: it schedules the first and stores the second.
+ * schedules commands and stores rows, and depends on the contents of neither.
  */
 import type { Millis } from '../../domain/units.ts'
 
@@ -19,15 +19,15 @@ export interface Decision<Command, Row, Answer> {
 
 export interface Machine<Command, Row, Answer> {
   /**
-   * Decides the command and applies its rows. Throws only if the code or the state is faulty, and what it changed until
-   * then is undone by `undoTo`; a refusal is an answer.
+   * Decides the command and applies its rows. Throws only if the code or the state is faulty; `undoTo` then undoes the
+   * changes. A refusal is an answer.
    */
   execute(command: Command, inputs: Inputs): Decision<Command, Row, Answer>
-  /** Throws if the row contradicts the state; the changes made until then are undone by `undoTo`. */
+  /** Throws if the row contradicts the state; `undoTo` then undoes the changes. */
   apply(row: Row): void
-  /** The number of rows ever applied: a position that `undoTo` can return to until it is forgotten. */
+  /** The number of rows ever applied. `undoTo` can return to this position until `forget` passes it. */
   position(): number
-  /** Takes back every row after the position, and a row that `apply` has left half done. */
+  /** Undoes every row after the position, and a row that `apply` has applied in part. */
   undoTo(position: number): void
   /** Rows up to the position are committed and are never undone. */
   forget(position: number): void
@@ -35,8 +35,8 @@ export interface Machine<Command, Row, Answer> {
   digest(): string
   /** The latest time that a row states. */
   time(): Millis
-  /** The command that restricts what a faulty command concerns to cancels; null if it concerns no market. */
+  /** The command that restricts the market of a faulty command to cancels; null if the command concerns no market. */
   restriction(faulty: Command): Command | null
-  /** Continuations of long work that a former owner has begun, in their order. */
+  /** Continuations of long work that a former owner has started, in their order. */
   unfinished(): readonly Command[]
 }

@@ -1,4 +1,4 @@
-/** Starts the jobs of every listed market: also of markets that are listed later, and of those that could not start before. */
+/** Starts the jobs of every listed market, also of markets that are listed later or could not start before. */
 import type { MarketSpec } from '../../domain/market/market.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { LeaderLoop } from './leader-loop.ts'

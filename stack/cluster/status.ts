@@ -170,7 +170,7 @@ function probesOf(state: ClusterState): readonly Probe[] {
   ]
 }
 
-/** All services are asked at the same time; the answer takes at most some seconds. */
+/** Requests the state of all services concurrently. Takes at most some seconds. */
 export async function clusterStatus(state: ClusterState): Promise<readonly ServiceStatus[]> {
   trustCluster(state.dir)
   const found = await Promise.all(

@@ -1,4 +1,4 @@
-/** The session key of this browser: it signs orders and changes of margin and leverage, so that the wallet is asked once. */
+/** The session key of this browser: it signs orders and changes of margin and leverage, so that the wallet signs only once. */
 import { signal } from '@preact/signals'
 import { settings } from '../base/settings.ts'
 import { session } from './session.ts'
