@@ -32,7 +32,7 @@ export function createMetrics(): Metrics {
     LATENCY_SECONDS,
     ['method', 'route', 'status'],
   )
-  const commands = counter('api_commands_total', 'Commands by kind and result', ['kind', 'result'])
+  const commands = counter('api_commands_total', 'Commands of traders', ['kind', 'result'])
   const skew = gauge('api_clock_skew_seconds', 'System time less database time')
   return {
     registry,

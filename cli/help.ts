@@ -58,8 +58,6 @@ export const EXIT_CODES: readonly (readonly [number, string])[] = [
 
 // ---------------------------------------------------------------------- the reference
 
-const flagLine = ([flag, help]: readonly [string, string]): string => `- \`${flag}\`: ${help}`
-
 /** A line for the commands that begin with the same word. */
 function groupLine(word: string, commands: readonly Command[]): string {
   const rest = commands.map(({ name }) => name.slice(word.length + 1)).filter((name) => name !== '')
@@ -75,7 +73,8 @@ export function reference(commands: readonly Command[]): string {
     '# The command `clearbatch`',
     '',
     'Run `npx clearbatch` after `npm install clearbatch`, or `npm run cb --` in the repository. `npm run describe` generates this page. Every command, and every group such as `account`, explains',
-    'itself with `--help`: positional arguments, flags and an example. In the repository, `npm run cb -- ops --help` lists the commands of operators.',
+    'itself with `--help`: positional arguments, flags and an example. `clearbatch --help` explains the flags of every command, such as `--profile`, `--stack` and `--json`.',
+    'In the repository, `npm run cb -- ops --help` lists the commands of operators.',
     '',
     'A flag wins over the environment (`CLEARBATCH_URL`, `CLEARBATCH_API_KEY_FILE` and so on), and that over the profile of `auth login`. Secrets are read from files only.',
     '',
@@ -84,9 +83,5 @@ export function reference(commands: readonly Command[]): string {
     '## Commands',
     '',
     ...[...groups].map(([word, same]) => groupLine(word, same)),
-    '',
-    '## Flags of every command',
-    '',
-    ...flagRows(GLOBAL_FLAGS).map(flagLine),
   ].join('\n')}\n`
 }

@@ -37,10 +37,7 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'market',
   ]),
   block: gauge('keeper_chain_block', 'Newest block that the keeper has fetched'),
-  clockSkew: gauge(
-    'keeper_clock_skew_seconds',
-    'How far the system clock is ahead of the database clock; negative if it is behind',
-  ),
+  clockSkew: gauge('keeper_clock_skew_seconds', 'System time less database time'),
   blockTime: gauge('keeper_chain_block_time_seconds', 'Timestamp of keeper_chain_block'),
   backup: gauge(
     'keeper_backup_timestamp_seconds',
@@ -56,7 +53,7 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
     'Time from the observation of a price until its report is usable',
     LATENCY_SECONDS,
   ),
-  absent: gauge('keeper_price_feeds_absent', 'Feeds that have no new report, by reason', ['reason']),
+  absent: gauge('keeper_price_feeds_absent', 'Feeds without a new report', ['reason']),
   dropped: counter('keeper_price_readings_dropped_total', 'Readings of price sources that were dropped', [
     'source',
     'reason',
@@ -69,18 +66,15 @@ const instrumentsOf = ({ counter, gauge, histogram }: Instruments) => ({
 
 /** By the name in `MarketFigures`. A figure that is null has no value. */
 const FIGURES: Readonly<Record<keyof MarketFigures, readonly [name: string, help: string]>> = {
-  liquidationsRunning: ['keeper_liquidations_running', 'Positions whose liquidation has begun and not ended'],
+  liquidationsRunning: ['keeper_liquidations_running', 'Positions in liquidation'],
   liquidationsFailing: [
     'keeper_liquidations_failing',
     'Running liquidations with a last action that was dropped or had no effect',
   ],
-  oldestLiquidation: [
-    'keeper_liquidation_oldest_seconds',
-    'Age of the liquidation that has run longest; 0 if none runs',
-  ],
+  oldestLiquidation: ['keeper_liquidation_oldest_seconds', 'Age of the oldest liquidation; 0 if none runs'],
   backstopUse: ['keeper_backstop_use_ratio', "Notional of the backstop's position divided by its cap"],
   backstopBalance: ['keeper_backstop_balance', 'Free balance of the backstop, USDM'],
-  deficit: ['keeper_market_deficit', 'Reported deficits of a market that has ended, USDM'],
+  deficit: ['keeper_market_deficit', 'Reported deficits of an ended market, USDM'],
   fundingRate: [
     'keeper_funding_rate',
     'Funding rate in force, a fraction of the oracle price per hour; absent while no rate is valid',
@@ -100,7 +94,7 @@ export function createMetrics(): KeeperMetrics {
       [figure as keyof MarketFigures, instruments.gauge(name, help, ['market'])] as const,
   )
   let countJobs: CountJobs = async () => new Map()
-  instruments.collected('keeper_lane_jobs', 'Jobs of relayer lanes by state', 'state', () => countJobs())
+  instruments.collected('keeper_lane_jobs', 'Jobs of relayer lanes', 'state', () => countJobs())
   const label = (marketId: number) => ({ market: String(marketId) })
   return {
     registry,

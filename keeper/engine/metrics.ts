@@ -47,7 +47,7 @@ function rowMetrics({ counter, histogram }: Instruments): (entry: Entry) => void
   ])
   const failures = counter(
     'engine_liquidation_failures_total',
-    'Inheritances and deleveragings of liquidations that were dropped or had no effect, by reason',
+    'Inheritances and deleveragings that were dropped or had no effect',
     ['market', 'reason'],
   )
   return ({ shard, row }) => {
@@ -66,7 +66,7 @@ export function createMetrics(): EngineMetrics {
   const { counter, gauge, histogram, computed } = instruments
   const decided = histogram(
     'engine_decide_seconds',
-    'Processor time of a decision and of applying its rows, by kind of command',
+    'Processor time of deciding a command and applying its rows',
     DECIDE_SECONDS,
     ['kind'],
   )
@@ -75,12 +75,12 @@ export function createMetrics(): EngineMetrics {
   const appends = histogram('engine_append_seconds', 'Duration of an append', LATENCY_SECONDS)
   const writes = histogram(
     'engine_tables_seconds',
-    'Duration of a write of the tables of readers, from its beginning to its commit',
+    'Duration of a write of the tables of readers',
     LATENCY_SECONDS,
   )
   const refused = counter(
     'engine_rows_refused_total',
-    'Rows of tables of readers that the database has refused and that are missing there',
+    'Rows that the database refused and that tables of readers lack',
   )
   const late = histogram('engine_turn_lateness_seconds', 'How late a turn began', LATENCY_SECONDS)
   const marketLate = gauge('engine_market_lateness_seconds', "How late the market's last turn began", [
@@ -91,19 +91,16 @@ export function createMetrics(): EngineMetrics {
     "Time at which the market's last turn began",
     ['market'],
   )
-  const waits = histogram(
-    'engine_queue_seconds',
-    'Time that a command has waited for its decision, by class',
-    LATENCY_SECONDS,
-    ['class'],
-  )
+  const waits = histogram('engine_queue_seconds', 'Wait of a command for its decision', LATENCY_SECONDS, [
+    'class',
+  ])
   const pauses = histogram(
     'engine_pause_seconds',
     'How late samples of the event loop came, every 10 ms',
     PAUSE_SECONDS,
   )
   const noteRow = rowMetrics(instruments)
-  const skew = gauge('engine_clock_skew_seconds', 'System clock ahead of the database clock')
+  const skew = gauge('engine_clock_skew_seconds', 'System time less database time')
   return {
     registry,
     waited: (of, ms) => waits.observe({ class: of }, ms / 1000),
@@ -133,7 +130,7 @@ export function createMetrics(): EngineMetrics {
       computed('engine_is_owner', '1 while this process owns the journal', () => (isOwner() ? 1 : 0))
       computed(
         'engine_head',
-        'Number of the last group that this process has applied and knows to be stored',
+        'Last group that this process has applied and knows to be stored',
         () => stored().head,
       )
       computed(
@@ -143,7 +140,7 @@ export function createMetrics(): EngineMetrics {
       )
       computed(
         'engine_follower_lag_seconds',
-        'Time since this process has last seen the head of the journal; 0 for the owner',
+        'Time since this process has seen the head of the journal; 0 for the owner',
         () => lagMs() / 1000,
       )
     },
