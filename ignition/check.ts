@@ -224,8 +224,8 @@ async function checkHistory(
 // ---------------------------------------------------------------------- a market
 
 /**
- * Difference of the market, or of the exchange's code, from its description, in one line; null without a difference. Any account can
- * deploy a market: a market that differs must not be announced or listed.
+ * Difference of the market, or of the exchange's code, from its description, in one line, or null. Any account can deploy a market: a
+ * market that differs must not be announced or listed.
  */
 export async function differenceOf(
   input: Omit<CheckInput, 'handedOver' | 'markets'>,
