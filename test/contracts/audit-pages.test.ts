@@ -25,12 +25,12 @@ const PAGES = ['functions', 'encoding', 'arithmetic']
   .map((page) => readFileSync(`docs/audit/${page}.md`, 'utf8'))
   .join('\n')
 
-/** The text from one heading to the next of its level. */
+/** The text from the heading to the next heading of its level, or to the next page. */
 function section(heading: string): string {
   const from = PAGES.indexOf(`\n## ${heading}\n`)
   if (from < 0) throw new RangeError(`docs/audit has no section "${heading}"`)
-  const to = PAGES.indexOf('\n## ', from + 1)
-  return PAGES.slice(from, to < 0 ? undefined : to)
+  const rest = PAGES.slice(from + 1)
+  return rest.slice(0, /\n##? /.exec(rest)?.index)
 }
 
 const rowsOf = (heading: string): string[][] =>

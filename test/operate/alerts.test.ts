@@ -56,11 +56,11 @@ describe('the alerts', function () {
     expect(named.filter((name) => exported.has(name)).length).to.be.at.least(rules.length - 2)
   })
 
-  it('when an alert fires, it names its runbook, which has places to look at and steps; no runbook is without an alert', () => {
+  it('when an alert fires, it names its runbook, which has steps; no runbook is without an alert', () => {
     for (const rule of rules) {
       expect(rule.annotations.runbook).to.equal(`docs/operate/runbooks.md#${rule.alert.toLowerCase()}`)
       expect(['page', 'ticket']).to.include(rule.labels.severity)
-      for (const list of ['\n- ', '\n1. ']) expect(runbooks.get(rule.alert), rule.alert).to.include(list)
+      expect(runbooks.get(rule.alert), rule.alert).to.include('\n1. ')
     }
     expect([...runbooks.keys()]).to.deep.equal(names)
   })
