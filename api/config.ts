@@ -12,6 +12,8 @@ import {
   rejectVariable,
 } from '../service/environment.ts'
 import { redisUrlOf } from '../service/redis.ts'
+import type { TraceExport } from '../service/spans.ts'
+import { traceExportOf } from '../service/trace-settings.ts'
 import { isNetwork } from './auth/address-list.ts'
 import type { HistoryConfig } from './history/files.ts'
 import { type OperateConfig, readOperate } from './operate/config.ts'
@@ -167,6 +169,8 @@ export interface Config extends ProcessConfig {
   readonly readAfterWaitMs: number
   readonly readAfterWaiters: number
   readonly readAfterPollMs: number
+  /** Null: no spans. */
+  readonly traces: TraceExport | null
 }
 
 const PROCESS = 'api'
@@ -384,5 +388,6 @@ export function readConfig(env: Env): Config {
     requestsKept: count('REQUESTS_KEPT', 20_000),
     readAfterWaiters: count('READ_AFTER_WAITERS', 1_000),
     readAfterPollMs: count('READ_AFTER_POLL_MS', 250),
+    traces: traceExportOf(env, PROCESS),
   }
 }

@@ -3,6 +3,8 @@
 import type { Address } from '../domain/units.ts'
 import { type EngineAccess, engineAccess } from '../keeper/engine/link/access.ts'
 import { type Env, environment, type ProcessConfig } from '../service/environment.ts'
+import type { TraceExport } from '../service/spans.ts'
+import { traceExportOf } from '../service/trace-settings.ts'
 
 export interface Config extends ProcessConfig {
   readonly databaseUrl: string
@@ -25,6 +27,8 @@ export interface Config extends ProcessConfig {
   readonly maxLagMs: number
   /** The engine that records blocks. */
   readonly engine: EngineAccess<'ingest'>
+  /** Null: no spans. */
+  readonly traces: TraceExport | null
 }
 
 const PROCESS = 'indexer'
@@ -52,6 +56,7 @@ export function readConfig(env: Env): Config {
     chunk: count('PROJECT_CHUNK', 1_000, 1),
     projectPollMs: count('PROJECT_POLL_MS', 1_000, 1),
     maxLagMs: count('MAX_LAG_MS', 5_000, 1),
+    traces: traceExportOf(env, PROCESS),
     engine: engineAccess({ ...env, ENGINE_URL: text('ENGINE_URL') }, PROCESS, [
       'ingest',
     ]) as EngineAccess<'ingest'>,

@@ -7,6 +7,8 @@ import { type KeyReader, keyReader, readAll, textOfFile } from '../service/keys/
 import type { KeySource } from '../service/keys/key-source.ts'
 import { operatorPasswordOf } from '../service/operator-password.ts'
 import { redisUrlOf } from '../service/redis.ts'
+import type { TraceExport } from '../service/spans.ts'
+import { traceExportOf } from '../service/trace-settings.ts'
 import { type EngineAccess, engineAccess } from './engine/link/access.ts'
 import { oracleKeysOf, type RelayerKeys, relayerKeysOf } from './key-config.ts'
 import { type PriceFile, parsePriceFile } from './price-file.ts'
@@ -68,6 +70,8 @@ export interface Config extends ProcessConfig {
   readonly queuePagePassword: string | null
   /** Balance of a relayer in wei below which an error is logged. */
   readonly lowBalance: bigint
+  /** Null: no spans. */
+  readonly traces: TraceExport | null
 }
 
 function pricesOf(env: Env, reader: KeyReader): PricesConfig | null {
@@ -195,5 +199,6 @@ function otherSettingsOf(env: Env): Omit<Config, 'relayerKeys' | 'prices'> {
     queuePagePassword: operatorPasswordOf(env, 'keeper'),
     proofDays: count('PROOF_DAYS', 90),
     lowBalance: amount('LOW_BALANCE', ETHER / 10n),
+    traces: traceExportOf(env, 'keeper'),
   }
 }

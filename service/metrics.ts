@@ -2,6 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { certificateExpiries } from './certificates.ts'
 import { droppedLogLines } from './logger.ts'
+import { SPAN_OUTCOMES, spanCounts } from './spans.ts'
 
 /** Bucket bounds for latencies, seconds: 1 ms to 10 s. */
 export const LATENCY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -37,6 +38,15 @@ export function createRegistry(): { readonly registry: Registry; readonly instru
     registers,
     collect() {
       this.set(droppedLogLines())
+    },
+  })
+  new Gauge({
+    name: 'trace_spans',
+    help: 'Finished spans since the start: exported, failed at the collector, or dropped because too many waited',
+    labelNames: ['outcome'],
+    registers,
+    collect() {
+      for (const outcome of SPAN_OUTCOMES) this.set({ outcome }, spanCounts()[outcome])
     },
   })
   new Gauge({

@@ -3,6 +3,8 @@ import { UPDATE_INTERVAL } from '../../domain/prices/funding-plan.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { TlsSource } from '../../service/certificates.ts'
 import { type Env, environment, orNoted, type ProcessConfig } from '../../service/environment.ts'
+import type { TraceExport } from '../../service/spans.ts'
+import { traceExportOf } from '../../service/trace-settings.ts'
 import { type Address, addressOf, keysOf } from './link/access.ts'
 import { ROLES, type Role } from './link/messages.ts'
 import { linkTls } from './link/tls.ts'
@@ -30,6 +32,8 @@ export interface Config extends ProcessConfig {
   readonly checkpointRows: number
   readonly oracleMaxAgeMs: number
   readonly chainMaxAgeMs: number
+  /** Null: no spans. */
+  readonly traces: TraceExport | null
 }
 
 const NOWHERE: Address = { host: '', port: 0 }
@@ -56,5 +60,6 @@ export function readConfig(env: Env): Config {
     checkpointRows: count('CHECKPOINT_ROWS', 200_000, 1),
     oracleMaxAgeMs: count('ORACLE_MAX_AGE_MS', 10_000, 1),
     chainMaxAgeMs: count('CHAIN_MAX_AGE_MS', 2_500, 1),
+    traces: traceExportOf(env, 'engine'),
   }
 }

@@ -37,7 +37,7 @@ const REGISTRIES: Readonly<Record<string, () => Registry>> = {
 }
 
 /** Metrics of Node.js and of each process. */
-const COMMON = /^(process|nodejs)_|^(log_lines_dropped|certificate_expires_at_seconds)$/
+const COMMON = /^(process|nodejs)_|^(log_lines_dropped|certificate_expires_at_seconds|trace_spans)$/
 
 interface Described {
   readonly name: string

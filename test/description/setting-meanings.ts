@@ -162,5 +162,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   START_BLOCK: 'first block that can have events of the contracts',
   STUCK_AFTER_MS: 'time after which a transaction is replaced at a higher fee',
   SWEEP_MS: 'between two looks of a lane for work, besides wake-ups',
+  TRACE_EXPORT_URL:
+    'endpoint of a collector for spans, OTLP over HTTP with JSON (`docs/operate/observe.md`); without it no spans',
+  TRACE_SAMPLE_MILLIONTHS: 'share of order requests that have spans, in millionths; batches always have them',
   TRUST_PROXY: 'number of proxies in front of the api, or their networks',
 }

@@ -19,13 +19,14 @@ export interface ProcessSettings {
 const ENGINE_CLIENT = 'keeper/engine/link/access.ts'
 const KEYS = 'service/keys/key-settings.ts'
 const OPERATOR = 'service/operator-password.ts'
+const TRACES = 'service/trace-settings.ts'
 
 /** The files that read the variables of each process. */
 const FILES: Readonly<Record<string, readonly string[]>> = {
-  api: ['api/config.ts', 'api/page/config.ts', 'api/operate/config.ts', OPERATOR, ENGINE_CLIENT],
-  engine: ['keeper/engine/config.ts'],
-  keeper: ['keeper/config.ts', 'keeper/key-config.ts', KEYS, OPERATOR, ENGINE_CLIENT],
-  indexer: ['indexer/config.ts', ENGINE_CLIENT],
+  api: ['api/config.ts', 'api/page/config.ts', 'api/operate/config.ts', OPERATOR, ENGINE_CLIENT, TRACES],
+  engine: ['keeper/engine/config.ts', TRACES],
+  keeper: ['keeper/config.ts', 'keeper/key-config.ts', KEYS, OPERATOR, ENGINE_CLIENT, TRACES],
+  indexer: ['indexer/config.ts', ENGINE_CLIENT, TRACES],
   'oracle signer': ['signer/config.ts', KEYS],
   backstop: ['backstop/config.ts', KEYS],
 }
