@@ -10,6 +10,7 @@ import type { Db } from '../db/client.ts'
 import type { CalendarCache } from '../db/trading-calendars.ts'
 import type { Clock } from '../service/clock.ts'
 import type { Readiness } from '../service/health.ts'
+import type { Spans } from '../service/spans.ts'
 import { accountEquityRoutes } from './account-equity/route.ts'
 import { accountPnlRoutes } from './account-pnl/route.ts'
 import { accountRoutes } from './accounts/route.ts'
@@ -106,6 +107,8 @@ export interface AppPorts {
   readonly logger: NonNullable<FastifyServerOptions['loggerInstance']>
   readonly clock: Clock
   readonly arrivals: ArrivalTimes
+  /** Null: no spans. */
+  readonly spans: Spans | null
   readonly db: Db
   readonly requestCounts: RequestCounts
   readonly metrics: Metrics
@@ -161,7 +164,7 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   describeErrors(app as never)
   handleErrors(app as never)
   await protect(app, ports)
-  stampArrivals(app, ports.arrivals)
+  stampArrivals(app, ports.arrivals, ports.spans)
   const lanes = collectLanes(app)
   await acceptWebSockets(app)
   observe(app, ports.metrics)

@@ -1,5 +1,6 @@
 /** When this process received the request of a command. */
 import { AsyncLocalStorage } from 'node:async_hooks'
+import type { SpanRef } from '../service/spans.ts'
 
 export const TICK_MS = 20
 /** A tick that is late by more is a pause, of this process (SIGSTOP) or of its machine. */
@@ -13,6 +14,8 @@ export interface PresentRequest {
   readonly arrivedAt: number
   /** Names the request in the log lines of all processes. */
   readonly traceId: string
+  /** Present if the request is sampled (`request-spans.ts`). */
+  readonly span?: SpanRef
 }
 
 /**
@@ -58,11 +61,6 @@ export class ArrivalTimes {
     return this.#requests.run(request, work)
   }
 
-  /** Runs the work of a request that is read now. */
-  receive<Result>(traceId: string, work: () => Result): Result {
-    return this.run({ arrivedAt: this.now(), traceId }, work)
-  }
-
   /** Arrival of the present request; the present time outside of requests. */
   get current(): number {
     return this.#requests.getStore()?.arrivedAt ?? this.now()
@@ -71,6 +69,11 @@ export class ArrivalTimes {
   /** Trace id of the present request; undefined outside of requests. */
   get traceId(): string | undefined {
     return this.#requests.getStore()?.traceId
+  }
+
+  /** Span of the present request; undefined outside of sampled requests. */
+  get span(): SpanRef | undefined {
+    return this.#requests.getStore()?.span
   }
 
   stop(): void {

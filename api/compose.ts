@@ -13,6 +13,8 @@ import type { Engine } from '../keeper/engine/link/engine.ts'
 import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
+import type { Spans } from '../service/spans.ts'
+import { startSpans } from '../service/trace-settings.ts'
 import { createContractWallets } from './adapters/contract-wallets.ts'
 import { createLimitStore, type LimitStore } from './adapters/limit-store.ts'
 import { createAdjustments } from './adjustments/adjustments.ts'
@@ -144,6 +146,7 @@ interface TransactionParts {
 interface LiveParts extends Omit<AuthInput, 'limits' | 'engine'> {
   readonly switchStore: ConnectionSwitchStore
   readonly arrivals: ArrivalTimes
+  readonly spans: Spans | null
   readonly commands: OrderCommands
   readonly authenticate: Authenticate
   readonly metrics: Metrics
@@ -196,7 +199,8 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const limits = createLimitStore(config, clock, logger)
 
   const arrivals = new ArrivalTimes()
-  const engine = createEngineCalls(port, logger, config, arrivals)
+  const spans = await startSpans('api', config.traces, logger)
+  const engine = createEngineCalls(port, logger, config, arrivals, spans)
   const auth = composeAuth({ config, engine, db, clock, notifications, limits, logger })
   const markets = createMarketDirectory(db, clock)
   const calendars = createCalendarCache(db, clock)
@@ -226,7 +230,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   const commands = createOrderCommands(pipeline)
   const { authenticate } = auth.ports
   const switchStore = createEngineSwitches(engine, clock)
-  const shared = { config, db, clock, arrivals, notifications, logger, metrics, commands, markets }
+  const shared = { config, db, clock, arrivals, spans, notifications, logger, metrics, commands, markets }
   const live = composeLive({ ...shared, authenticate, completeness, calendars, switchStore })
   const sizing = createSizing({ db, clock, markets, admissionInputOf: createAdmissionInputs(engine) })
   const cancelSwitch = createCancelSwitch(db, clock, switchStore)
@@ -270,6 +274,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
       await internal.close()
       clock.stop()
       arrivals.stop()
+      await spans?.stop()
       await pool.end()
     },
   }

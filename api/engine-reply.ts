@@ -1,7 +1,9 @@
 /** Commands that the engine has not answered, as errors of the contract with traders. */
 import type { AnswerOf, CommandKind, CommandOf, Engine, EngineReply } from '../keeper/engine/link/engine.ts'
+import type { SpanError, Spans } from '../service/spans.ts'
 import type { ArrivalTimes } from './arrival-times.ts'
 import { ApiError } from './errors.ts'
+import { startCall } from './request-spans.ts'
 
 export type Unanswered = Extract<EngineReply<never>, { readonly none: unknown }>
 
@@ -50,6 +52,9 @@ export interface EngineCalls {
   barrier(fences: readonly string[]): Promise<boolean>
 }
 
+const callErrorOf = (reply: EngineReply<unknown>): SpanError | undefined =>
+  'none' in reply ? { code: reply.none, isFault: isFault(reply) } : undefined
+
 /** Part of the time of a command for which a barrier is waited for. */
 const BARRIER_PART = 0.4
 
@@ -57,14 +62,17 @@ export function createEngineCalls(
   engine: Engine,
   logger: EngineCallLogger,
   { commandTimeoutMs }: { readonly commandTimeoutMs: number },
-  requests: Pick<ArrivalTimes, 'current' | 'traceId'>,
+  requests: Pick<ArrivalTimes, 'current' | 'traceId' | 'span'>,
+  spans: Spans | null,
 ): EngineCalls {
   const submit = async <Kind extends CommandKind>(
     command: CommandOf<Kind>,
     budgetMs: number,
     arrivedAt?: number,
   ): Promise<EngineReply<AnswerOf<Kind>>> => {
-    const reply = await engine.submit<Kind>(command, budgetMs, arrivedAt, requests.traceId)
+    const span = spans && startCall(spans, requests, command.kind)
+    const reply = await engine.submit<Kind>(command, budgetMs, arrivedAt, span?.traceId ?? requests.traceId)
+    span?.end(callErrorOf(reply))
     if ('none' in reply && isFault(reply))
       logger.error({ ...reply, command: command.kind }, 'the engine has not executed a command')
     return reply

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { WebSocket } from '@fastify/websocket'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
-import type { ArrivalTimes } from '../arrival-times.ts'
 import type { Authenticate } from '../auth/authenticator.ts'
 import type { Caller } from '../auth/caller.ts'
 import { checkTimeout } from '../cancel-switch/cancel-switch.ts'
@@ -15,6 +14,7 @@ import type { Access } from '../http/access.ts'
 import { echoText } from '../http/echo.ts'
 import { catalogued } from '../http/errors.ts'
 import type { OrderCommands } from '../order-entry/order-commands.ts'
+import { type MessagePorts, runMessage } from '../request-spans.ts'
 import { isoTime } from '../wire/amounts.ts'
 import type { LiveMetrics } from './metrics.ts'
 import {
@@ -34,13 +34,12 @@ import { CLOSES, type CloseReason, MOST_PENDING, Session, type SessionLimits } f
 import { Spending } from './spending.ts'
 import { parseTopic } from './topics.ts'
 
-export interface ConnectionPorts {
+export interface ConnectionPorts extends MessagePorts {
   readonly hub: Hub
   readonly commands: OrderCommands
   readonly authenticate: Authenticate
   readonly switches: ConnectionSwitches
   readonly clock: Clock
-  readonly arrivals: Pick<ArrivalTimes, 'receive'>
   readonly metrics: LiveMetrics
   readonly logger: Logger
   readonly limits: SessionLimits & { readonly subscriptions: number; readonly messagesOfAddress: number }
@@ -172,7 +171,8 @@ export class Connection implements Reader {
       isBinary || (refusal !== null && data.length > SMALL) ? UNREAD : parseMessage(data.toString())
     this.#ports.metrics.received(parsed.op ?? 'unknown')
     if (refusal !== null) this.#reject(parsed.id, parsed.op, refusal.beforeReading())
-    else if (!('error' in parsed)) void this.#ports.arrivals.receive(this.#requestId, () => this.#run(parsed))
+    else if (!('error' in parsed))
+      void runMessage(this.#ports, this.#requestId, parsed.op, () => this.#run(parsed))
     else if (this.#session.countMalformed()) this.close('malformed')
     else this.#reject(parsed.id, parsed.op, parsed.error.beforeReading())
   }

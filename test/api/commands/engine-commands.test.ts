@@ -175,7 +175,8 @@ describe('commands over the engine', () => {
         exchange.engine,
         LOGGER,
         { commandTimeoutMs: 5_000 },
-        { current: 0, traceId: undefined },
+        { current: 0, traceId: undefined, span: undefined },
+        null,
       )
 
     it('when the switch of an account is armed and disarmed, the table has it', async () => {

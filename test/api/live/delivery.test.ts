@@ -94,7 +94,8 @@ describe('a connection of the live feed and its hub', function () {
       {
         ...{ hub, clock: systemClock, metrics: metrics.live, logger: createLogger('test', 'silent') },
         ...{ limits: { ...config.live, silenceMs: 60_000 }, random: () => 0.5 },
-        arrivals: { receive: (_traceId, work) => work() },
+        arrivals: { now: () => 0, run: (_request, work) => work() },
+        spans: null,
         notifications: { on() {}, onLost() {}, isListening: () => true, announce() {} },
         ...{ db: unused, commands: unused, authenticate: unused, switches: unused },
       },
