@@ -11,6 +11,7 @@ import { checkSchema } from '../../db/migrator.ts'
 import { systemClock } from '../../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
 import type { Logger } from '../../service/logger.ts'
+import { startSpans } from '../../service/trace-settings.ts'
 import { recoverState } from './checkpoints.ts'
 import type { Config } from './config.ts'
 import { startCore } from './core.ts'
@@ -60,7 +61,8 @@ export async function compose(config: Config, logger: Logger): Promise<RunningEn
   const isAwaited = () => isRestored(db)
   // A restore happens while no process runs, so that later starts alone need to read it again.
   const restored = (await isAwaited()) ? { isAwaited, noteDone: () => noteCaughtUp(db) } : null
-  const core = startCore({ config, logger, metrics, clock, pool, restored }, recovered)
+  const spans = await startSpans('engine', config.traces, logger)
+  const core = startCore({ config, logger, metrics, clock, pool, restored, spans }, recovered)
   const { member } = core
   const port = createEnginePort({ ...core, ...clock, submit: member.submit })
   core.onOwner(() => {
@@ -96,6 +98,7 @@ export async function compose(config: Config, logger: Logger): Promise<RunningEn
       databaseClock.stop()
       stopSampling()
       await db.destroy()
+      await spans?.stop()
     },
   }
 }

@@ -9,6 +9,7 @@ import type { MarketId } from '../../domain/units.ts'
 import { keccak } from '../../service/crypto.ts'
 import { killAt } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
+import { readSpan, type Spans } from '../../service/spans.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand, isReadBack } from './commands.ts'
@@ -22,6 +23,7 @@ import type { EngineMetrics } from './metrics.ts'
 import { OrderTraces } from './order-traces.ts'
 import type { EngineClock } from './ports.ts'
 import { Restoration, type RestorationPorts } from './restoration.ts'
+import { EngineSpans } from './spans.ts'
 import { createJournal, createLease, createTables } from './store.ts'
 import { BatchEvidence } from './tables/batch-evidence.ts'
 import { systemTimer } from './timer.ts'
@@ -35,6 +37,8 @@ export interface CorePorts {
   readonly pool: pg.Pool
   /** The stored note of a restore; null if the database was not restored since the chain was last replayed. */
   readonly restored: Pick<RestorationPorts, 'isAwaited' | 'noteDone'> | null
+  /** Null: no spans. */
+  readonly spans: Spans | null
 }
 
 export interface Core {
@@ -81,6 +85,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
   const deadlines = new ConnectionDeadlines()
   // Debug lines alone need them.
   const traces = ['debug', 'trace'].includes(config.logLevel) ? new OrderTraces() : null
+  const spans = ports.spans && new EngineSpans(ports.spans)
   const tables = createTables(pool, state, { logger, onRefused: metrics.rowRefused })
   const evidence = new BatchEvidence()
   const stored = createJournal<Entry>(pool, evidence)
@@ -149,12 +154,15 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
         ...metrics,
         decided(command, ms, entries, traceId) {
           metrics.decided(command, ms, entries, traceId)
+          spans?.decided(command.kind, ms, entries, traceId)
           if (traces === null) return
           const facts = { kind: command.kind, account: accountOf(command), ms, rows: entries.length }
-          logger.debug({ ...facts, ...traces.factsOf(entries, traceId) }, 'decided')
+          const logId = traceId === undefined ? undefined : readSpan(traceId).logId
+          logger.debug({ ...facts, ...traces.factsOf(entries, logId) }, 'decided')
         },
         stored(commands, rows, ms) {
           metrics.stored(commands, rows, ms)
+          spans?.stored(commands, rows, ms)
           checkpoints.reached(applied.position())
         },
       },

@@ -21,7 +21,7 @@ interface Concerned {
 const NOTHING: Concerned = { orders: [], part: null, transaction: null }
 
 /** Keeps the newest entries, so that memory does not grow with the age of the process. */
-class Bounded<Value> {
+export class Bounded<Value> {
   readonly #most: number
   readonly #values = new Map<string, Value>()
 
