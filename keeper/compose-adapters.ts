@@ -6,6 +6,7 @@ import type { DatabaseClock } from '../db/database-clock.ts'
 import { createLeases } from '../db/leases.ts'
 import { killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
+import type { Spans } from '../service/spans.ts'
 import { createCalls } from './adapters/calls.ts'
 import { createChain } from './adapters/chain.ts'
 import { createLaneQueue } from './adapters/lane-queue.ts'
@@ -17,6 +18,7 @@ import { watchBalances } from './relayer/balance-watch.ts'
 import { createHeadWatch } from './relayer/head-watch.ts'
 import type { Keyring } from './relayer/keyring.ts'
 import { LaneWatch } from './relayer/lane-watch.ts'
+import { TransactionSpans } from './relayer/transaction-spans.ts'
 
 /** New each time a process starts; see `createLeases`. */
 const ownerName = (): string => `${hostname()}-${process.pid}-${randomUUID()}`
@@ -29,6 +31,7 @@ export function adaptersOf(
   clock: DatabaseClock,
   keyring: Keyring,
   stores: WorkerStores,
+  spans: Spans | null,
 ) {
   const { chainId, rpcUrl: url, rpcTimeoutMs: requestTimeoutMs, sendTimeoutMs } = config
   const chain = createChain({ url, chainId, requestTimeoutMs, sendTimeoutMs })
@@ -58,6 +61,7 @@ export function adaptersOf(
     laneJobs,
     laneWatch: new LaneWatch({ clock, stallMs: config.laneStallMs }),
     stores,
+    transactionSpans: spans && new TransactionSpans(spans),
     relayers: stores.relayers,
     voids: stores.voids,
     requeues: stores.requeues,

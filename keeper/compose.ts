@@ -17,6 +17,7 @@ import { systemClock } from '../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../service/health.ts'
 import { checkKeystores } from '../service/keys/key-settings.ts'
 import type { Logger } from '../service/logger.ts'
+import { startSpans } from '../service/trace-settings.ts'
 import { createSigner, readChainId } from './adapters/chain.ts'
 import { createQueuePage } from './adapters/queue-page.ts'
 import { createExpiry } from './adjustments/expiry.ts'
@@ -281,7 +282,8 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   await clock.start()
   const links = connectLinks(config, connect)
   const stores = createStores({ db, engine: links.worker.engine })
-  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring, stores)
+  const spans = await startSpans('keeper', config.traces, logger)
+  const adapters = adaptersOf(config, logger, db, metrics, clock, keyring, stores, spans)
   await adapters.watch.start()
   const notifications = createNotifications(config.databaseUrl, 'keeper')
   const settlements = new Map<string, LeaderLoop>()
@@ -334,6 +336,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
       await notifications.stop()
       await health.close()
       await db.destroy()
+      await spans?.stop()
     },
   }
 }

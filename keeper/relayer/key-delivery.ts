@@ -12,6 +12,7 @@ import { type FeePolicy, raiseFee } from './fee.ts'
 import { restoreNonces } from './nonces.ts'
 import type { RelayerLane, RelayerStore, StoredTransaction } from './ports.ts'
 import { byNonce, isForgettable, NOOP_PURPOSE } from './stored-transaction.ts'
+import type { TransactionSpans } from './transaction-spans.ts'
 
 export interface DeliveryPolicy extends FeePolicy {
   /** A transaction without a response of the node is sent again after this time. */
@@ -31,6 +32,8 @@ export interface KeyDeliveryPorts {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly policy: DeliveryPolicy
+  /** Absent or null: no spans. */
+  readonly transactionSpans?: TransactionSpans | null
   /** Blocks on top of a foreign transaction before its nonce counts as used. */
   readonly confirmations: number
   readonly fee: () => Fee
@@ -129,7 +132,10 @@ export class KeyDelivery {
   }
 
   async #send(transaction: StoredTransaction): Promise<void> {
+    const spans = this.#ports.transactionSpans
+    const startedAt = spans?.now() ?? 0
     const result = await this.#ports.chain.send(transaction.raw)
+    spans?.sent(transaction, startedAt, result.kind)
     this.#ports.killPoint('after-broadcast')
     await this.#note(transaction, result)
   }
@@ -149,9 +155,11 @@ export class KeyDelivery {
     else if (result.kind === 'unknown') logger.warn(details, 'transaction sent, result unknown; will retry')
   }
 
-  async #record({ nonce, purpose, signedAt }: StoredTransaction, receipt: Receipt): Promise<void> {
-    const { relayers, clock, metrics, logger } = this.#ports
+  async #record(transaction: StoredTransaction, receipt: Receipt): Promise<void> {
+    const { nonce, purpose, signedAt } = transaction
+    const { relayers, clock, metrics, logger, transactionSpans } = this.#ports
     await relayers.noteReceipt(this.#lane, nonce, receipt)
+    transactionSpans?.mined(transaction, receipt)
     const { hash, block, succeeded } = receipt
     metrics.stage('signed_to_mined', (clock.now() - signedAt) / 1000)
     metrics.transactionEnded(succeeded ? 'mined' : 'reverted')

@@ -12,6 +12,7 @@ import type { Delivery } from '../relayer/delivery.ts'
 import type { IsDead } from '../relayer/key-delivery.ts'
 import type { RelayerLane, StoredTransaction } from '../relayer/ports.ts'
 import { isOpen, isSameNonce, NOOP_PURPOSE } from '../relayer/stored-transaction.ts'
+import type { TransactionSpans } from '../relayer/transaction-spans.ts'
 import { endFailed } from './end-failed.ts'
 import type { PendingAction, RequeueStore, SettlementStore, Voids } from './ports.ts'
 
@@ -27,6 +28,8 @@ export interface SettlePorts {
   readonly killPoint: KillPointHook<'after-reserving' | 'after-signing'>
   readonly metrics: Metrics
   readonly logger: Logger
+  /** Absent or null: no spans. */
+  readonly transactionSpans?: TransactionSpans | null
   /** Most actions of one market between signing and receipt. */
   readonly maxInFlight: number
   /** Blocks on top of a revert before it counts as final. */
@@ -175,13 +178,14 @@ async function signQueued(
   fence: Fence,
   most: number,
 ): Promise<number> {
-  const { store, signer, calls, clock, metrics, delivery, logger, killPoint } = ports
+  const { store, signer, calls, clock, metrics, delivery, logger, killPoint, transactionSpans } = ports
   const headTime = ports.headTime()
   if (headTime === null) return 0
   // The next block is not older than the head, so the chain cannot refuse these as too far ahead.
   const latestAsOf = (headTime + ACTION_AHEAD) as Millis
   for (let signed = 0; signed < most; signed++) {
     const fee = ports.fee()
+    const startedAt = transactionSpans?.now() ?? 0
     const reserved = await store.reserveNext(spec.marketId, lane, fence, latestAsOf)
     if (reserved === null) return signed
     killPoint('after-reserving')
@@ -191,6 +195,7 @@ async function signQueued(
     metrics.stage('matched_to_signed', (signedAt - asOf) / 1000)
     const stored = await store.storeSigned(spec.marketId, lane, fence, reserved, { ...bytes, signedAt })
     killPoint('after-signing')
+    if (action.kind === 'settle_part') transactionSpans?.signed(action.part, stored, startedAt)
     const batches =
       action.kind === 'settle_part'
         ? { batches: [`${spec.marketId}/${action.part.batchId}/${action.part.part}`] }
