@@ -14,6 +14,7 @@ import { type Clock, systemClock } from '../service/clock.ts'
 import { type Check, type CheckFailure, createReadiness, serveHealth } from '../service/health.ts'
 import { type KillPointHook, killAt } from '../service/kill-point.ts'
 import type { Logger } from '../service/logger.ts'
+import { startSpans } from '../service/trace-settings.ts'
 import { createChain } from './adapters/chain.ts'
 import { DatabaseSession } from './adapters/database-session.ts'
 import { FollowerLease } from './adapters/follower-lease.ts'
@@ -24,6 +25,7 @@ import { createEngineRecord } from './ingest/engine-record.ts'
 import { Follower } from './ingest/follow.ts'
 import { Loop } from './loop.ts'
 import { createMetrics } from './metrics.ts'
+import { PartSpans } from './part-spans.ts'
 import type { Metrics } from './ports.ts'
 import { MARKED_MS } from './project/fill.ts'
 import { projectionLag } from './project/project-shards.ts'
@@ -59,7 +61,9 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
   failure.promise.catch(() => {})
 
   const options = { limit: config.chunk, pollMs: config.projectPollMs, killPoint, markedMs: MARKED_MS }
-  const projection = new Projector({ db: chunkDb, fillDb, clock, logger, metrics }, options)
+  const spans = await startSpans('indexer', config.traces, logger)
+  const partSpans = spans && new PartSpans(spans)
+  const projection = new Projector({ db: chunkDb, fillDb, clock, logger, metrics, partSpans }, options)
   const session = new DatabaseSession({
     url: config.databaseUrl,
     name: `${name} session`,
@@ -82,6 +86,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
     metrics,
     killPoint,
     engine: link.engine,
+    partSpans,
     fail: failure.reject,
   })
 
@@ -103,6 +108,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
       await health.close()
       clock.stop()
       await Promise.all([db, chunkDb, fillDb].map((each) => each.destroy()))
+      await spans?.stop()
     },
   }
 }
@@ -125,15 +131,17 @@ interface FollowerPorts {
   readonly metrics: Metrics
   readonly killPoint: KillPointHook
   readonly engine: Engine
+  readonly partSpans: PartSpans | null
   readonly fail: (error: Error) => void
 }
 
 function composeFollower(config: Config, parts: FollowerPorts) {
-  const { db, clock, logger, metrics, killPoint, engine, fail } = parts
+  const { db, clock, logger, metrics, killPoint, engine, partSpans, fail } = parts
   const { rpcUrl, rpcWsUrl, rpcTimeoutMs, chainId, pollMs } = config
   const chain = createChain({ url: rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
   const ports = { db, chain, clock, logger, metrics, killPoint }
-  const record = createEngineRecord({ ...ports, engine }, chainId)
+  const recorded = createEngineRecord({ ...ports, engine }, chainId)
+  const record = partSpans?.follow(recorded) ?? recorded
   const follower = new Follower({ ...ports, record }, config)
   const lease = new FollowerLease({
     leases: createLeases(db, randomUUID(), FOLLOWER_LEASE_MS, 'indexer_leases'),

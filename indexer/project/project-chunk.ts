@@ -14,6 +14,7 @@ import { nextShards, type PlaceScope, type ShardChunk } from './next-shards.ts'
 import type { ChunkWrites, Projection } from './projection.ts'
 import { PROJECTIONS } from './projections.ts'
 import type { WriteClause } from './read-table.ts'
+import type { ShardEntry } from './row-change.ts'
 
 export interface ChunkProgress {
   /** Number of rows in this chunk; 0 at the heads. */
@@ -29,6 +30,7 @@ export interface ChunkProgress {
 export interface ShardProgress extends ProjectedChunk {
   /** Number of its rows in the chunk. */
   readonly rows: number
+  readonly entries: readonly ShardEntry[]
 }
 
 export interface ChunkOptions {
@@ -116,6 +118,7 @@ async function projectRows(
       seq,
       projections: names,
       rows: entries.length,
+      entries,
       feedSeq: feedSeqs.get(shard) ?? null,
       hasBatch: entries.some(({ row }) => row.kind === 'batch_cleared'),
     })),

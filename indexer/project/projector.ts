@@ -7,6 +7,7 @@ import type { Db } from '../../db/client.ts'
 import type { Clock } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import { Loop } from '../loop.ts'
+import type { PartSpans } from '../part-spans.ts'
 import type { Metrics } from '../ports.ts'
 import { Announcer } from './announcer.ts'
 import { isOfRows } from './chunk-errors.ts'
@@ -27,6 +28,8 @@ export interface ProjectorPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'projected' | 'failed'>
+  /** Absent or null: no spans. */
+  readonly partSpans?: Pick<PartSpans, 'projected'> | null
 }
 
 export interface ProjectorOptions extends FillOptions {
@@ -160,6 +163,7 @@ export class Projector {
     if (progress === null) return false
     const tookMs = performance.now() - start
     if (progress.rows > 0) this.#ports.metrics.projected(progress.shards, tookMs / 1000)
+    this.#ports.partSpans?.projected(progress, tookMs / 1000)
     this.#adapt(progress.rows, tookMs)
     for (const shard of progress.more) this.#due.add(shard)
     return progress.more.length > 0
