@@ -127,6 +127,7 @@ export function environmentOf(input: EnvironmentInput): Environment {
     CHAIN_ID: `${chain_id}`,
     INTERNAL_HOST: host,
     LOG_LEVEL: logLevel(),
+    ...traceVariables(),
     ADDRESS_USDM: contracts.usdm,
     ADDRESS_MARGIN_BANK: contracts.marginBank,
     ADDRESS_ACCOUNT_MANAGER: contracts.accountManager,
@@ -170,6 +171,12 @@ export function environmentOf(input: EnvironmentInput): Environment {
 }
 
 const logLevel = (): string => process.env.LOG_LEVEL ?? 'info'
+
+const TRACE_VARIABLES = ['TRACE_EXPORT_URL', 'TRACE_SAMPLE_MILLIONTHS']
+
+/** Spans are exported as the environment of the stack states. */
+const traceVariables = (): Record<string, string> =>
+  Object.fromEntries(TRACE_VARIABLES.map((name) => [name, process.env[name] ?? '']))
 
 const redisVariable = ({ redisUrl }: EnvironmentInput): Record<string, string> =>
   redisUrl === undefined ? {} : { REDIS_URL: redisUrl }
