@@ -9,16 +9,20 @@ export interface ExchangeAddress {
 }
 
 /** The first process binds the database. Throws ConfigError if it belongs to another exchange. */
-export async function bindExchange(db: Db, { chainId, bank }: ExchangeAddress): Promise<void> {
+export async function bindExchange(db: Db, exchange: ExchangeAddress): Promise<void> {
   await db
     .insertInto('bound_exchange')
-    .values({ chain_id: chainId, margin_bank: bank.toLowerCase() })
+    .values({ chain_id: exchange.chainId, margin_bank: exchange.bank.toLowerCase() })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
-  const { chain_id, margin_bank } = await db
-    .selectFrom('bound_exchange')
-    .select(['chain_id', 'margin_bank'])
-    .executeTakeFirstOrThrow()
+  await checkExchange(db, exchange)
+}
+
+/** Throws ConfigError if the database belongs to another exchange. For a process that may not bind it. */
+export async function checkExchange(db: Db, { chainId, bank }: ExchangeAddress): Promise<void> {
+  const bound = await db.selectFrom('bound_exchange').select(['chain_id', 'margin_bank']).executeTakeFirst()
+  if (bound === undefined) return
+  const { chain_id, margin_bank } = bound
   if (chain_id === chainId && margin_bank === bank.toLowerCase()) return
   throw new ConfigError(
     `DATABASE_URL is the database of the exchange on chain ${chain_id} with MarginBank ${margin_bank}, but CHAIN_ID is ${chainId} ` +

@@ -202,6 +202,7 @@ export const READERS: { readonly [Name in Process]: readonly (keyof Database)[] 
     ...(['liquidations', 'deleveraging_ranks', 'adjustment_attempts', 'session_keys'] as const),
     ...(['engine_groups', 'engine_ownership', 'engine_lease'] as const),
     ...(['engine_checkpoints', 'engine_checkpoint_chunks', 'relayer_choices', 'backups'] as const),
+    'bound_exchange',
     ...(['read.places', 'read.balances', 'read.positions'] as const),
     ...RELAYED,
   ],

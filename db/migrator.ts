@@ -11,6 +11,7 @@ import * as boundExchange from './migrations/0105-bound-exchange.ts'
 import * as accountsAndPositions from './migrations/0106-accounts-and-positions.ts'
 import * as ordersAtTheirEnds from './migrations/0107-orders-at-their-ends.ts'
 import * as chainFillsThatMayChange from './migrations/0108-chain-fills-that-may-change.ts'
+import * as keeperReadsBoundExchange from './migrations/0109-keeper-reads-bound-exchange.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -22,6 +23,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0106-accounts-and-positions': accountsAndPositions,
   '0107-orders-at-their-ends': ordersAtTheirEnds,
   '0108-chain-fills-that-may-change': chainFillsThatMayChange,
+  '0109-keeper-reads-bound-exchange': keeperReadsBoundExchange,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

@@ -1,6 +1,7 @@
 /** Wires the keeper: gives every job the adapters behind its ports. */
 import { sql } from 'kysely'
 import { ADJUSTMENTS_CHANNEL } from '../db/adjustments.ts'
+import { checkExchange } from '../db/bound-exchange.ts'
 import { createDb, createPool, type Db, LOOKUP_SETTINGS } from '../db/client.ts'
 import { createDatabaseClock, MAX_SKEW_MS } from '../db/database-clock.ts'
 import { FAUCET_CHANNEL } from '../db/faucet-requests.ts'
@@ -269,6 +270,7 @@ export async function compose(config: Config, logger: Logger, connect: ConnectEn
     }),
   )
   await checkSchema(db)
+  await checkExchange(db, config)
   const chainCheck = await startChainCheck({
     chainId: config.chainId,
     readChainId: () => readChainId(config.rpcUrl, config.rpcTimeoutMs),

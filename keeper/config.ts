@@ -32,6 +32,8 @@ export interface Config extends ProcessConfig {
   readonly redisUrl: string | null
   readonly rpcUrl: string
   readonly chainId: number
+  /** The contract `MarginBank`. */
+  readonly bank: Address
   /**
    * Keys by relayer lane, the present key first: `m<market_id>`, `adjust`, `faucet`, `heartbeat`, `ending`, `relay`.
    * With `RELAYER_KEYS_FILE` each call reads the file and may throw a ConfigError.
@@ -169,6 +171,7 @@ function otherSettingsOf(env: Env): Omit<Config, 'relayerKeys' | 'prices'> {
     redisUrl: redisUrlOf(env),
     rpcUrl: http('RPC_URL'),
     chainId: count('CHAIN_ID'),
+    bank: address('ADDRESS_MARGIN_BANK'),
     collateralToken: address('ADDRESS_USDM'),
     forwarder: optional('ADDRESS_FORWARDER') === null ? null : address('ADDRESS_FORWARDER'),
     faucet: {

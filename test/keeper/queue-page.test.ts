@@ -166,6 +166,7 @@ describe('keeper/adapters/queue-page', function () {
         RPC_URL: 'http://localhost',
         CHAIN_ID: '6343',
         ADDRESS_USDM: `0x${'1'.repeat(40)}`,
+        ADDRESS_MARGIN_BANK: `0x${'2'.repeat(40)}`,
         RELAYER_KEYS: '{}',
         ENGINE_URL: '/run/engine',
         ENGINE_KEYS_FILE: join(dir, 'keys.json'),

@@ -100,6 +100,7 @@ describe('the price configuration of a keeper', () => {
   const configOf = (env: Record<string, string> = {}) =>
     readConfig({
       ...{ DATABASE_URL: 'postgres://localhost/x', RPC_URL: 'http://localhost', CHAIN_ID: '6343' },
+      ADDRESS_MARGIN_BANK: ORACLE.oracle,
       ...{ ADDRESS_USDM: ORACLE.oracle, RELAYER_KEYS: '{}', PRICES_FILE: file },
       ...{ ENGINE_URL: '/run/engine', ENGINE_KEYS_FILE: join(dir, 'keys.json') },
       ORACLE_KEYS: JSON.stringify({ local: id('local') }),

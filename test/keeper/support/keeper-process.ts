@@ -36,6 +36,7 @@ export class KeeperProcess {
         INTERNAL_PORT: `${port}`,
         LOG_LEVEL: 'warn',
         ADDRESS_USDM: fixture.chainSide.shared.usdm,
+        ADDRESS_MARGIN_BANK: fixture.chainSide.shared.marginBank,
         RELAYER_KEYS: JSON.stringify({ m1: laneKey, faucet: faucetKey }),
         LEASE_MS: '900',
         CONFIRMATIONS: '0',
