@@ -1,7 +1,7 @@
 /** Reads the relayers' balances on a timer of its own, so that a slow read delays neither the chain's head nor a settlement. */
 
 import type { Address } from '../../domain/units.ts'
-import type { Clock } from '../../service/clock.ts'
+import { type Clock, elapsed } from '../../service/clock.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Chain, Metrics } from '../ports.ts'
 
@@ -22,28 +22,39 @@ export interface BalanceWatchPorts {
   readonly relayerOf: (lane: string) => Promise<Address>
 }
 
-const INTERVAL_MS = 30_000
+/** An operator sees an empty relayer within two intervals. */
+const INTERVAL_MS = 5_000
+/** Between two log lines about the same low balance. */
+const REPORT_MS = 60_000
+
+/** Time of the last log line by the lane whose balance is low. */
+type LowLanes = Map<string, number>
 
 export function watchBalances(ports: BalanceWatchPorts): BalanceWatch {
-  void readBalances(ports)
-  const timer = setInterval(() => void readBalances(ports), INTERVAL_MS)
+  const low: LowLanes = new Map()
+  void readBalances(ports, low)
+  const timer = setInterval(() => void readBalances(ports, low), INTERVAL_MS)
   return { stop: () => clearInterval(timer) }
 }
 
 /** Reads all balances at once. A lane that cannot be read keeps its last balance and the time of that read. Never rejects. */
-export async function readBalances(ports: BalanceWatchPorts): Promise<void> {
-  await Promise.all(ports.lanes().map((lane) => readBalance(ports, lane)))
+export async function readBalances(ports: BalanceWatchPorts, low: LowLanes = new Map()): Promise<void> {
+  await Promise.all(ports.lanes().map((lane) => readBalance(ports, lane, low)))
 }
 
-async function readBalance(
-  { chain, clock, metrics, logger, lowBalance, relayerOf }: BalanceWatchPorts,
-  lane: string,
-): Promise<void> {
+async function readBalance(ports: BalanceWatchPorts, lane: string, low: LowLanes): Promise<void> {
+  const { chain, clock, metrics, logger, lowBalance, relayerOf } = ports
   try {
     const relayer = await relayerOf(lane)
     const balance = await chain.balance(relayer)
     metrics.balance(lane, balance, clock.now())
-    if (balance < lowBalance) logger.error({ lane, relayer, balance: String(balance) }, 'relayer balance low')
+    const facts = { lane, relayer, balance: String(balance) }
+    if (balance >= lowBalance) {
+      if (low.delete(lane)) logger.info(facts, 'relayer balance restored')
+    } else if (elapsed(clock, low.get(lane) ?? Number.NEGATIVE_INFINITY) >= REPORT_MS) {
+      low.set(lane, clock.now())
+      logger.error({ ...facts, expected: String(lowBalance) }, 'relayer balance low')
+    }
   } catch (err) {
     logger.warn({ lane, err }, 'reading a relayer balance failed; will retry')
   }
