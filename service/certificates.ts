@@ -131,16 +131,29 @@ function versionOf(path: string): string {
   return [ino, size, mtimeMs, ctimeMs].join()
 }
 
+/** Logs the expiry of each role in use once. `reported`: roles with such a line. */
+function reportExpired(expiries: Loaded['expiries'], reported: Set<string>): void {
+  for (const [role, at] of expiries) {
+    if (reported.has(role) || at * 1000 > systemClock.now()) continue
+    reported.add(role)
+    const expired_at = new Date(at * 1000).toISOString()
+    reportTo.error({ role, expired_at }, 'certificate has expired; replace its file')
+  }
+}
+
 function watch(role: string, files: TlsFiles, first: Loaded, versions: string) {
   let loaded = first
   let seen = versions
   const listeners = new Set<(material: TlsMaterial) => void>()
+  const expired = new Set<string>()
   const check = (): void => {
+    reportExpired(loaded.expiries, expired)
     const found = versionsOf(files)
     if (found === seen) return
     seen = found
     try {
       loaded = load(role, files)
+      expired.clear()
       for (const listener of listeners) listener(loaded.material)
       reportTo.info({ role, expiries: Object.fromEntries(loaded.expiries) }, 'certificate replaced')
     } catch (error) {
