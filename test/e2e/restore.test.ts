@@ -13,6 +13,7 @@ import { startPostgres } from '../../stack/postgres.ts'
 import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { type Stack, startStack } from '../../stack/stack.ts'
 import { captureOps, type OpsResult } from '../ops/support/captured-ops.ts'
+import { seriesValue } from '../support/alert-rules.ts'
 import { waitFor } from '../support/patience.ts'
 import { skipBecause } from './support/guide.ts'
 import { differencesOf, nearOracle, trade, traderOn } from './support/stack.ts'
@@ -60,6 +61,11 @@ describe('an exchange whose database is restored to a point in time', function (
   const running = (): Stack => stack as Stack
   const backupOps = (...args: string[]) =>
     captureOps(['backup', ...args], { DATABASE_URL: running().postgres.url })
+  /** Age of the newest backup as the keeper exports it, milliseconds. */
+  const backupAge = async (): Promise<number> => {
+    const metrics = await (await fetch(`${running().keeper.url}/metrics`)).text()
+    return Date.now() - 1000 * (seriesValue(metrics, 'keeper_backup_timestamp_seconds') ?? 0)
+  }
   const succeeded = ({ code, stderr }: OpsResult): void => {
     expect([code, stderr]).to.deep.equal([0, ''])
   }
@@ -89,7 +95,10 @@ describe('an exchange whose database is restored to a point in time', function (
   it('when it trades, a verified base backup is taken, and the archive has the WAL behind it', async () => {
     const [alice, bob, carol] = [traderOn(running(), 0), traderOn(running(), 1), traderOn(running(), 2)]
     await trade(alice, bob, { marketId: MARKET, price: await nearOracle(alice, MARKET), quantity: '0.01' })
+    expect(await backupAge()).to.be.greaterThan(26 * 3_600_000)
     succeeded(await backupOps('run', '--dir', backups))
+    // The command of the runbook of BackupStale ends the alert.
+    await waitFor(backupAge, (age) => age < 600_000)
     const price = await nearOracle(carol, MARKET, -20_000)
     const resting = { marketId: MARKET, side: 'LONG', price, quantity: '0.02' } as const
     kept = await carol.orders.place({ ...resting, clientOrderId: 'kept' })
