@@ -7,6 +7,8 @@ import { Bounded } from './order-traces.ts'
 const MOST_ORDERS = 100_000
 /** Decisions that wait for their append: more than a group and the group behind it have. */
 const MOST_UNSTORED = 10_000
+/** Links of a batch to sampled placements. Spans in the traces of the further ones still link to the batch. */
+const MOST_LINKS = 128
 
 interface Unstored {
   readonly span: SpanRef
@@ -67,7 +69,7 @@ export class EngineSpans {
       name: 'clear batch',
       parent: null,
       own,
-      links: placements,
+      links: placements.slice(0, MOST_LINKS),
       attributes: { ...attributes, 'clearbatch.orders': orders.size, 'clearbatch.parts': row.parts },
     })
     for (const parent of placements)
