@@ -42,7 +42,7 @@ function series(): ReadonlyMap<string, readonly string[]> {
 
 /** Labels that Prometheus adds to each series. */
 const SCRAPED = ['job', 'instance']
-const METRIC = /\b(?:api|backstop|engine|indexer|keeper|signer|certificate|log)_[a-z_]+\b/g
+const METRIC = /\b(?:api|backstop|engine|indexer|keeper|signer|certificate|log|trace)_[a-z_]+\b/g
 const LABELS = /\b(?:by|on) ?\(([a-z_, ]*)\)|\{([a-z_]+)[=!]/g
 
 const metricsIn = (expr: string): readonly string[] => expr.match(METRIC) ?? []
