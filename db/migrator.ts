@@ -1,4 +1,5 @@
 /** The migrations in their order, and the check that a process and its database have the same schema. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { type Migration, Migrator } from 'kysely/migration'
 import type { Db } from './client.ts'
@@ -28,52 +29,108 @@ export const MIGRATIONS: Record<string, Migration> = {
 
 /** Schemas before it were never released: their databases are not carried over. */
 const FIRST = Object.keys(MIGRATIONS)[0] as string
-/** The schema that this version needs. */
+/** The newest schema of this version. */
 export const NEWEST = Object.keys(MIGRATIONS).at(-1) as string
 
-export const createMigrator = (db: Db): Migrator =>
-  new Migrator({ db, provider: { getMigrations: async () => MIGRATIONS } })
+/** Name of a contract step, for example `0110-contract-0109-drop-labels`: processes with a schema before 0109 cannot use the database after it. */
+const CONTRACT = /^(\d{4})-contract-(\d{4})-/
 
-/** Migrates the database to the newest schema. Several processes may run it at once. The connection must be the owner's. */
-export async function migrate(db: Db): Promise<void> {
-  const found = await newestMigration(db)
-  if (found !== null && found < FIRST) throw versionError(found)
-  const { error } = await createMigrator(db).migrateToLatest()
-  if (error) throw error
+/** Number of the oldest schema whose processes can use a database with this migration; 0 for a migration that only expands. */
+const oldestAfter = (name: string): number => Number(CONTRACT.exec(name)?.[2] ?? 0)
+
+const numberOf = (name: string): number => Number(name.slice(0, 4))
+
+/** The newest schema that a version must find: its own contract steps may follow later, unless they exclude the version before the step. */
+export const neededOf = (names: readonly string[]): string =>
+  names.findLast((name) => oldestAfter(name) === 0 || oldestAfter(name) === numberOf(name)) as string
+
+const NEEDED = neededOf(Object.keys(MIGRATIONS))
+
+export const createMigrator = (db: Db, migrations: Record<string, Migration> = MIGRATIONS): Migrator =>
+  new Migrator({ db, provider: { getMigrations: async () => migrations } })
+
+/** Attempts of a migration that does not get a lock within the connection's `lock_timeout`, and the pause between two. */
+const LOCK_TRIES = 60
+const LOCK_PAUSE_MS = 1_000
+const LOCK_NOT_AVAILABLE = '55P03'
+
+export interface MigrateOptions {
+  /** False: a database that processes may use is migrated up to its next contract step. */
+  readonly isContracted?: boolean
+  readonly migrations?: Record<string, Migration>
 }
 
-/** The database has another schema than this version of the code needs. */
+/**
+ * Migrates the database to the newest schema. Several processes may run it at once. The connection must be the owner's. Returns the contract
+ * steps that wait.
+ */
+export async function migrate(
+  db: Db,
+  { isContracted = true, migrations = MIGRATIONS }: MigrateOptions = {},
+): Promise<readonly string[]> {
+  const applied = await appliedMigrations(db)
+  const found = applied.at(-1) ?? null
+  if (found !== null && found < FIRST) throw versionError(found, 'needs')
+  const pending = Object.keys(migrations).filter((name) => !applied.includes(name))
+  const first = pending.findIndex((name) => oldestAfter(name) > 0)
+  const waiting = isContracted || found === null || first === -1 ? [] : pending.slice(first)
+  const target = pending.slice(0, pending.length - waiting.length).at(-1)
+  if (target !== undefined) await reach(createMigrator(db, migrations), target)
+  return waiting
+}
+
+/** Retried: a migration that waited for a lock without a bound would hold up all later statements on the table. */
+async function reach(migrator: Migrator, target: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { error } = await migrator.migrateTo(target)
+    if (error === undefined) return
+    if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE || attempt === LOCK_TRIES) throw error
+    await sleep(LOCK_PAUSE_MS)
+  }
+}
+
+/** This version of the code cannot use the database's schema. */
 export class SchemaVersionError extends Error {
   override readonly name = 'SchemaVersionError'
 }
 
-/** Throws SchemaVersionError unless the newest migration is applied and none is newer. Every process calls it before it serves. */
+/**
+ * Throws SchemaVersionError unless the database has the schema that this version needs, and no contract step that excludes it. Migrations of a
+ * later version that only expand are accepted: both versions run during an upgrade. Every process calls it before it serves.
+ */
 export async function checkSchema(db: Db): Promise<void> {
-  const found = await newestMigration(db)
-  if (found !== NEWEST) throw versionError(found)
+  const applied = await appliedMigrations(db)
+  const found = applied.at(-1) ?? null
+  if (found === null || found < NEEDED) throw versionError(found, 'needs')
+  const excluding = applied.find((name) => oldestAfter(name) > numberOf(NEEDED))
+  if (excluding !== undefined) throw versionError(excluding, 'has only')
 }
 
-function versionError(found: string | null): SchemaVersionError {
+function versionError(found: string | null, verb: 'needs' | 'has only'): SchemaVersionError {
   return new SchemaVersionError(
-    `the database has schema ${found ?? 'none'}, this version needs ${NEWEST}: ${remedyOf(found)}`,
+    `the database has schema ${found ?? 'none'}, this version ${verb} ${NEEDED}: ${remedyOf(found)}`,
   )
 }
 
 function remedyOf(found: string | null): string {
   if (found !== null && found < FIRST)
     return 'it is of a version before the first release and cannot be migrated; use a new database (`npm start -- --fresh`)'
-  if (found !== null && found > NEWEST) return 'start a version of the process that has this schema'
+  if (found !== null && found > NEEDED) return 'start a version of the process that has this schema'
   return 'run `npm run cb -- db migrate` with the DATABASE_URL of the owner of the database'
 }
 
-/** Null before the first migration. */
-export async function newestMigration(db: Db): Promise<string | null> {
+/** In their order; empty before the first migration. */
+async function appliedMigrations(db: Db): Promise<readonly string[]> {
   const { rows: tables } = await sql<{ found: boolean }>`
     select to_regclass('kysely_migration') is not null as found
   `.execute(db)
-  if (tables[0]?.found !== true) return null
-  const { rows } = await sql<{ name: string | null }>`select max(name) as name from kysely_migration`.execute(
-    db,
-  )
-  return rows[0]?.name ?? null
+  if (tables[0]?.found !== true) return []
+  const { rows } = await sql<{
+    name: string
+  }>`select name from kysely_migration order by name collate "C"`.execute(db)
+  return rows.map(({ name }) => name)
 }
+
+/** Null before the first migration. */
+export const newestMigration = async (db: Db): Promise<string | null> =>
+  (await appliedMigrations(db)).at(-1) ?? null

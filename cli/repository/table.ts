@@ -106,6 +106,7 @@ const STACK: readonly Command[] = [
 const DATABASE: readonly Command[] = [
   command('db migrate', {
     help: 'Migrate the database at DATABASE_URL, a connection of its owner, to the newest schema',
+    flags: { contract: toggle('also apply steps that end the use of the database by the earlier version') },
     kind: 'tool',
     example: 'DATABASE_URL=postgres://owner:…@host/clearbatch npm run cb -- db migrate',
     load: async () => (await import('./migrate.ts')).migrate,

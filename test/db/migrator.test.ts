@@ -4,12 +4,21 @@ import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { sql } from 'kysely'
-import { NO_MIGRATIONS } from 'kysely/migration'
+import { type Kysely, sql } from 'kysely'
+import { type Migration, NO_MIGRATIONS } from 'kysely/migration'
 import { after, before, describe, it } from 'mocha'
 import pg from 'pg'
-import { checkSchema, createMigrator, MIGRATIONS, migrate, NEWEST } from '../../db/migrator.ts'
+import {
+  checkSchema,
+  createMigrator,
+  MIGRATIONS,
+  migrate,
+  NEWEST,
+  neededOf,
+  newestMigration,
+} from '../../db/migrator.ts'
 import { ROLES } from '../../keeper/engine/link/messages.ts'
 import type { Postgres } from '../../stack/postgres.ts'
 import { connect, type TestDatabase } from '../indexer/support/database.ts'
@@ -95,11 +104,25 @@ describe('the schema of the database', function () {
     await checkSchema(test.db)
   })
 
-  it('when the database has a newer schema than the process, it refuses and asks for a newer version', async () => {
-    await sql`insert into kysely_migration values ('9999-later', '2100-01-01')`.execute(test.db)
+  it('when a later version has expanded the schema, a process accepts the database', async () => {
+    await sql`insert into kysely_migration values ('9998-later', '2100-01-01')`.execute(test.db)
+    await checkSchema(test.db)
+  })
+
+  it('when a contract step excludes the version, a process refuses and asks for a newer version', async () => {
+    await sql`insert into kysely_migration values ('9999-contract-9998-later', '2100-01-01')`.execute(test.db)
     expect(await messageOf(checkSchema(test.db)))
-      .to.include('has schema 9999-later')
+      .to.include('has schema 9999-contract-9998-later')
+      .and.to.include(`has only ${NEWEST}`)
       .and.to.include('start a version of the process')
+  })
+
+  it('when a contract step excludes only earlier versions, a process accepts the database', async () => {
+    const needed = NEWEST.slice(0, 4)
+    await sql`update kysely_migration set name = ${`9999-contract-${needed}-later`} where name like '9999%'`.execute(
+      test.db,
+    )
+    await checkSchema(test.db)
   })
 
   it('when the database is of a version before the first release, process and migrate command refuse and name --fresh', async () => {
@@ -124,6 +147,67 @@ describe('the schema of the database', function () {
     const { code, output } = await run(['cli/main.ts', 'db', 'migrate'], '')
     expect(code).to.equal(1)
     expect(output).to.include('DATABASE_URL')
+  })
+})
+
+describe('a migration of a database that processes use', function () {
+  this.timeout(60_000)
+  const step = (name: string) => ({
+    up: async (db: Kysely<never>) => {
+      await sql`create table ${sql.table(name)} (id integer)`.execute(db)
+    },
+    down: async (db: Kysely<never>) => {
+      await sql`drop table ${sql.table(name)}`.execute(db)
+    },
+  })
+  const later: Record<string, Migration> = {
+    ...MIGRATIONS,
+    '9001-grows': step('grown'),
+    '9002-contract-9001-shrinks': step('shrunk'),
+    '9003-grows': step('grown_later'),
+  }
+  let test: TestDatabase
+  before(async () => {
+    test = connect(await emptyDatabase())
+  })
+  after(() => test.close())
+
+  it('when steps contract, it stops before the first of them and names them', async () => {
+    await migrate(test.db, { isContracted: false })
+    const waiting = await migrate(test.db, { isContracted: false, migrations: later })
+    expect(waiting).to.deep.equal(['9002-contract-9001-shrinks', '9003-grows'])
+    expect(await newestMigration(test.db)).to.equal('9001-grows')
+    expect(await migrate(test.db, { isContracted: false, migrations: later })).to.deep.equal(waiting)
+    await checkSchema(test.db)
+  })
+
+  it('when a statement holds a lock, it retries until the lock is free', async () => {
+    const client = new pg.Client(test.url)
+    await client.connect()
+    await client.query('begin; lock table grown')
+    const url = new URL(test.url)
+    url.searchParams.set('options', '-c lock_timeout=100')
+    const bounded = connect(url.href)
+    const locking: Record<string, Migration> = {
+      ...later,
+      '9004-column': {
+        up: async (db: Kysely<never>) => {
+          await sql`set local lock_timeout = '100ms'; alter table grown add column more integer`.execute(db)
+        },
+      },
+    }
+    const migrated = migrate(bounded.db, { migrations: locking })
+    await sleep(500)
+    await client.query('commit')
+    expect(await migrated).to.deep.equal([])
+    expect(await newestMigration(test.db)).to.equal('9004-column')
+    await bounded.close()
+    await client.end()
+  })
+
+  it('when the version has contract steps, it needs the migration before them, unless a step excludes that', () => {
+    expect(neededOf(['0100-a', '0101-b', '0102-contract-0101-c'])).to.equal('0101-b')
+    expect(neededOf(['0100-a', '0101-contract-0101-b'])).to.equal('0101-contract-0101-b')
   })
 })
 

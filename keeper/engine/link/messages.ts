@@ -13,7 +13,7 @@ export type Role = (typeof ROLES)[number]
 export interface Identity {
   readonly protocol: number
   readonly chainId: number
-  /** Version of the database's schema. */
+  /** Newest migration when the process started. It differs during an upgrade and is not compared. */
   readonly schema: string
   /** Rises when a database is restored from a backup. */
   readonly incarnation: number
@@ -121,7 +121,7 @@ export function isSameProof(expected: string, received: string): boolean {
 
 /** The first field of the identity in which the two sides differ; null if they agree. */
 export function identityRefusal(own: Identity, other: Partial<Identity>): Refused | null {
-  for (const field of ['protocol', 'chainId', 'schema', 'incarnation'] as const) {
+  for (const field of ['protocol', 'chainId', 'incarnation'] as const) {
     if (own[field] !== other[field])
       return {
         kind: 'refused',

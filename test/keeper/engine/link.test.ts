@@ -274,7 +274,6 @@ describe('the connection of a client to the engine', () => {
 
   for (const [name, own] of Object.entries({
     'another chain': { identity: { ...IDENTITY, chainId: 4326 } },
-    'another schema': { identity: { ...IDENTITY, schema: '0001' } },
     'another incarnation': { identity: { ...IDENTITY, incarnation: 2 } },
     'another protocol': { identity: { ...IDENTITY, protocol: 0 } },
     'another key': { key: randomBytes(32) },
@@ -285,6 +284,11 @@ describe('the connection of a client to the engine', () => {
       expect(first.received).to.have.length(0)
     })
   }
+
+  it('when a client has started after a migration, its commands are executed', async () => {
+    const client = clientOf({ identity: { ...IDENTITY, schema: '0062' } })
+    expect(await client.submit({ name: 'a' }, 10_000)).to.deep.equal({ answer: 'a' })
+  })
 
   it('when an engine lacks the key of the role, the client sends no command', async () => {
     const impostor = createServer((socket) => {
