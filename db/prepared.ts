@@ -47,20 +47,36 @@ function preparable([statement, values]: readonly unknown[]): pg.QueryConfig | n
 
 type Query = (...args: unknown[]) => Promise<pg.QueryResult>
 
-/** A client that prepares frequent statements. After a change of the schema it prepares all of them again. */
+const BEGINS = /^(begin|start transaction)\b/i
+const ENDS = /^(commit|rollback)$/i
+
+/**
+ * A client that prepares frequent statements. After a change of the schema it prepares all of them again, and repeats the refused statement
+ * unless a transaction has failed with it: the server has not executed it.
+ */
 export class PreparingClient extends pg.Client {
   #generation = 0
+  #isInTransaction = false
 
   override query = ((...args: unknown[]) => this.send(args)) as pg.Client['query']
 
   protected send(args: readonly unknown[]): Promise<pg.QueryResult> {
+    this.#follow(args[0])
     const query = super.query.bind(this) as Query
     const statement = args.length > 2 ? null : preparable(args)
     if (statement === null) return query(...args)
-    const result = query({ ...statement, name: `${statement.name}.${this.#generation}` })
-    result.catch((error) => {
-      if (isOutdatedPlan(error)) this.#generation++
+    const isRepeated = !this.#isInTransaction
+    return query({ ...statement, name: `${statement.name}.${this.#generation}` }).catch((error: unknown) => {
+      if (!isOutdatedPlan(error)) throw error
+      this.#generation++
+      if (!isRepeated) throw error
+      return this.send(args)
     })
-    return result
+  }
+
+  #follow(statement: unknown): void {
+    if (typeof statement !== 'string') return
+    if (BEGINS.test(statement)) this.#isInTransaction = true
+    else if (ENDS.test(statement)) this.#isInTransaction = false
   }
 }
