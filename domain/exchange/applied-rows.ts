@@ -7,6 +7,7 @@ import type { JournalRow } from '../journal/journal-row.ts'
 import type { Millis } from '../units.ts'
 import { apply, type Entry } from './apply.ts'
 import { digestOf, type ExchangeState } from './state.ts'
+import { versioned } from './state-version.ts'
 
 export class AppliedRows {
   readonly state: ExchangeState
@@ -35,7 +36,7 @@ export class AppliedRows {
   }
 
   digest(): string {
-    return toHex(digestOf(this.state)).slice(2)
+    return versioned(toHex(digestOf(this.state)).slice(2))
   }
 
   /** Applies a row. If it throws, `undoTo(position())` rolls back its partial changes. */

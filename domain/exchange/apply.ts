@@ -5,6 +5,7 @@ import { violated } from '../invariant.ts'
 import type { AccountsRow } from '../journal/accounts-row.ts'
 import type { ChainRow } from '../journal/chain-rows.ts'
 import { ACCOUNTS_SHARD, CHAIN_SHARD, type JournalRow, type MarketRow } from '../journal/journal-row.ts'
+import { unreadable } from '../journal/row-versions.ts'
 import { type MarketId, maxOf, type Seq } from '../units.ts'
 import { applyAccountsRow } from './apply/accounts.ts'
 import { applyChainRow, followFact } from './apply/blocks.ts'
@@ -20,12 +21,6 @@ export interface Entry {
 
 /** Market id that stands for the chain shard. */
 export const CHAIN = 0xffff_ffff as MarketId
-
-/**
- * Newest format version of a row kind that this code reads.
- * Placements have flags from version 2 on, brackets from version 3 on, builders from version 4 on.
- */
-const newestVersion = ({ kind }: JournalRow): number => (kind === 'order_placed' ? 4 : 1)
 
 /** Market id of a shard; 0 for the accounts. */
 export function marketIdOf(shard: string): MarketId {
@@ -43,8 +38,8 @@ export function apply(state: ExchangeState, { shard, seq, row }: Entry): void {
   const head = before?.seq ?? 0
   if (seq !== head + 1)
     throw violated(`the row after ${head} of ${shard} has the next sequence, received ${seq}`)
-  if ((row.v ?? 1) > newestVersion(row))
-    throw violated(`a row has at most version ${newestVersion(row)}, received ${row.v} of ${row.kind}`)
+  const problem = unreadable(row)
+  if (problem !== null) throw violated(problem)
   if (shard === ACCOUNTS_SHARD) applyAccountsRow(state, seq as Seq, row as AccountsRow)
   else if (shard === CHAIN_SHARD) applyChainRow(state, row as ChainRow)
   else applyMarketRow(state, { marketId, seq: seq as Seq }, row as MarketRow)

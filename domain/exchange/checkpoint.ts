@@ -1,6 +1,7 @@
 /** Writes a state as chunks of bounded size, and builds a state from them. */
 import { invariant } from '../invariant.ts'
-import { createState, type ExchangeState, STATE_VERSION, tablesOf } from './state.ts'
+import { createState, type ExchangeState, tablesOf } from './state.ts'
+import { STATE_VERSION } from './state-version.ts'
 
 /** A piece of one table. `table` is the table's index in `tablesOf`. */
 export interface Chunk {

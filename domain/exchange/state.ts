@@ -57,9 +57,6 @@ import { createSwitchTables, type SwitchTables } from './tables/switches.ts'
 import { UndoLog } from './undo-log.ts'
 import { UserIndex } from './user-index.ts'
 
-/** Version of the tables and their layouts. Only digests and checkpoints of equal versions are compared. */
-export const STATE_VERSION = 7
-
 /** Head of a journal: the last sequence of a market, or of the accounts (market 0). */
 export interface HeadRow {
   readonly marketId: MarketId

@@ -8,6 +8,7 @@ import { isSpanWithin, type JournalEntry, type PlacedRow, readRows } from '../..
 import type { PlacesTable } from '../../db/read-schema.ts'
 import { invariant } from '../../domain/invariant.ts'
 import { type JournalRow, marketShard } from '../../domain/journal/journal-row.ts'
+import { unreadable } from '../../domain/journal/row-versions.ts'
 import { afterFirstBatch, beforeLastBatch, MOST_BEYOND } from './batch-bounds.ts'
 import { type GroupName, HeldGroups } from './held-groups.ts'
 import type { ShardEntry } from './row-change.ts'
@@ -226,6 +227,7 @@ function shardChunk(
     `the journal of ${shard} lacks ${seq - behind - journal.length} rows between row ${behind} and row ${seq}`,
   )
   invariant(seq >= front, `a chunk of ${shard} ends at row ${seq}, before the place ${front} of a projection`)
+  for (const { row, seq: at } of journal) requireReadable(shard, at, row)
   const marketId = marketOf(shard)
   const placeOf = new Map(places.map((each) => [each.projection, each]))
   const [{ epoch, head }] = places as [LockedPlace]
@@ -239,6 +241,13 @@ function shardChunk(
     placeOf: (projection) => placeOf.get(projection),
     hasMore: seq < head,
   }
+}
+
+/** A later version of the engine may write rows that this version would misread: the read model stays behind until a later indexer runs. */
+function requireReadable(shard: string, seq: number, row: JournalRow): void {
+  const problem = unreadable(row)
+  if (problem !== null)
+    throw new Error(`row ${seq} of ${shard} cannot be read: ${problem}; start a later version of the indexer`)
 }
 
 /** The market of a shard `m<id>`; 0 for `accounts`. */

@@ -15,7 +15,8 @@ import {
 } from '../../db/engine-checkpoints.ts'
 import { AppliedRows } from '../../domain/exchange/applied-rows.ts'
 import { loadChunk, serialize } from '../../domain/exchange/checkpoint.ts'
-import { createState, STATE_VERSION } from '../../domain/exchange/state.ts'
+import { createState } from '../../domain/exchange/state.ts'
+import { STATE_VERSION } from '../../domain/exchange/state-version.ts'
 import type { Millis } from '../../domain/units.ts'
 import type { Logger } from '../../service/logger.ts'
 

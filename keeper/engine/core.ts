@@ -17,6 +17,7 @@ import type { Config } from './config.ts'
 import { ConnectionDeadlines } from './connection-deadlines.ts'
 import { Exchange } from './exchange.ts'
 import { Facts } from './facts.ts'
+import { reasonOf } from './follower.ts'
 import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
@@ -176,7 +177,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
         if (isStopping) return
         logger.error({ reason }, 'this member of the engine has ended')
         failure.reject(
-          new Error(`the engine has ended: ${typeof reason === 'string' ? reason : reason.fault}`),
+          new Error(`the engine has ended: ${typeof reason === 'string' ? reason : reasonOf(reason)}`),
         )
       },
     },

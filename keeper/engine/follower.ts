@@ -1,4 +1,8 @@
-/** Applies the journal's groups in their order, and compares the digest of each with that of the state. */
+/**
+ * Applies the journal's groups in their order, and compares the digest of each with that of the state. An owner with another state version has
+ * other digests: its groups are compared with each other.
+ */
+import { areComparable } from '../../domain/exchange/state-version.ts'
 import type { Logger } from '../../service/logger.ts'
 import type { Machine } from './machine.ts'
 import { GROUP_VERSION, type Group, type Journal } from './ports.ts'
@@ -32,6 +36,20 @@ export interface Follower<Row> {
   verifyHead(): Promise<void>
 }
 
+/** The fault in words, with what an operator can do about a later version's rows. */
+export function reasonOf(fault: FollowerFault): string {
+  switch (fault.fault) {
+    case 'version':
+      return `group ${fault.number} has version ${fault.version}, this version reads ${GROUP_VERSION}; start a later version of the engine`
+    case 'row': {
+      const message = fault.error instanceof Error ? fault.error.message : String(fault.error)
+      return `group ${fault.number} cannot be applied: ${message}; if a later version has written it, start that version of the engine`
+    }
+    default:
+      return fault.fault
+  }
+}
+
 /** Groups per read: a follower that is far behind holds no more in memory. */
 const MOST_GROUPS = 500
 
@@ -43,20 +61,30 @@ export function createFollower<Command, Row, Answer>(
 ): Follower<Row> {
   let { head } = start
   let token: number | null = null
+  /** Digest of the last applied group, as the journal has it. */
+  let last: string | null = null
   let fault: FollowerFault | null = null
 
   function faultOf(group: Group<Row>): FollowerFault | null {
     const { number, version } = group
     if (number !== head + 1) return { fault: 'gap', number, expected: head + 1 }
     if (version > GROUP_VERSION) return { fault: 'version', number, version }
-    if (group.before !== machine.digest()) return { fault: 'history', number: head }
+    if (!isExpected(group.before)) return { fault: 'history', number: head }
     try {
       for (const row of group.rows) machine.apply(row)
     } catch (error) {
       return { fault: 'row', number, error }
     }
     const received = machine.digest()
-    return received === group.digest ? null : { fault: 'digest', number, expected: group.digest, received }
+    if (received === group.digest || !areComparable(group.digest, received)) return null
+    return { fault: 'digest', number, expected: group.digest, received }
+  }
+
+  /** Whether the digest can be that of the journal's last applied group. */
+  function isExpected(digest: string): boolean {
+    const own = machine.digest()
+    if (areComparable(digest, own)) return digest === own
+    return last === null || !areComparable(digest, last) || digest === last
   }
 
   async function applied(read: Journal<Row>['read']): Promise<readonly Group<Row>[]> {
@@ -71,6 +99,7 @@ export function createFollower<Command, Row, Answer>(
       machine.forget(machine.position())
       head = group.number
       token = group.token
+      last = group.digest
     }
     return groups
   }
@@ -86,9 +115,9 @@ export function createFollower<Command, Row, Answer>(
     advanceToHead: () => applied(journal.read),
     async verifyHead() {
       if (head === 0 || fault !== null) return
-      const [last] = await journal.read(head - 1, 1)
-      const isOwn = last?.number === head && last.digest === machine.digest()
-      if (!isOwn || (token !== null && last.token !== token)) fault = { fault: 'history', number: head }
+      const [found] = await journal.read(head - 1, 1)
+      const isOwn = found?.number === head && isExpected(found.digest)
+      if (!isOwn || (token !== null && found.token !== token)) fault = { fault: 'history', number: head }
     },
   }
 }

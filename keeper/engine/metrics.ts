@@ -1,6 +1,8 @@
 /** The Prometheus metrics of the engine. */
+
 import type { Registry } from 'prom-client'
 import type { Entry } from '../../domain/exchange/apply.ts'
+import { hexOf, STATE_VERSION } from '../../domain/exchange/state-version.ts'
 import { createRegistry, type Instruments, LATENCY_SECONDS } from '../../service/metrics.ts'
 import type { ExchangeCommand } from './commands.ts'
 import { COMMAND_CLASSES, type CommandClass } from './fair-queue.ts'
@@ -135,8 +137,13 @@ export function createMetrics(): EngineMetrics {
       )
       computed(
         'engine_digest',
-        'First digits of the digest of the state at engine_head, equal for members with equal heads',
-        () => Number.parseInt(stored().digest.slice(0, DIGEST_DIGITS), 16),
+        'First digits of the digest of the state at engine_head: members with equal heads and state versions have equal ones',
+        () => Number.parseInt(hexOf(stored().digest).slice(0, DIGEST_DIGITS), 16),
+      )
+      computed(
+        'engine_state_version',
+        'Version of the layout of the state; members have different ones during an upgrade',
+        () => STATE_VERSION,
       )
       computed(
         'engine_follower_lag_seconds',
