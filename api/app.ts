@@ -129,6 +129,7 @@ export interface AppPorts {
   readonly sessionKeys: SessionKeys
   readonly marginNonces: MarginNonces
   readonly readiness: () => Promise<Readiness>
+  readonly isStopping: () => boolean
 }
 
 /** Response headers that pages of other origins may read, besides the headers that CORS always permits. */
@@ -147,7 +148,13 @@ export async function buildApp(ports: AppPorts): Promise<App> {
   const { config, logger, requestCounts } = ports
   const genReqId = requestIds()
   const trustProxy = trustOf(config.trustProxy)
-  const connections = createConnections(config.connections, trustProxy, genReqId, config.public.tls)
+  const connections = createConnections(
+    config.connections,
+    trustProxy,
+    genReqId,
+    config.public.tls,
+    ports.isStopping,
+  )
   const app: App = Fastify({
     loggerInstance: logger.child({}, { serializers: { req: loggedRequest } }),
     logController: new LogController({ disableRequestLogging: !config.logRequests }),

@@ -58,6 +58,8 @@ import { createStoredOutcomes } from './stored-outcome.ts'
 export interface Api {
   readonly app: App
   readonly internalPort: number
+  /** From now on it is not ready, and each response ends its connection, so that proxies send later requests elsewhere. It still serves. */
+  announceStop(): void
   /** Rejects new commands, answers accepted commands, then closes all connections. */
   stop(): Promise<void>
 }
@@ -251,6 +253,7 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
     cancelSwitch,
     ...transactions.routes,
     readiness,
+    isStopping: () => isStopping,
   })
   await notifications.start()
   live.start()
@@ -259,6 +262,9 @@ export async function compose(config: Config, logger: Logger, port: Engine): Pro
   return {
     app,
     internalPort: internal.port,
+    announceStop() {
+      isStopping = true
+    },
     async stop() {
       isStopping = true
       live.connections.announceStop()

@@ -113,6 +113,8 @@ export interface LiveConfig {
 export interface Config extends ProcessConfig {
   /** Where the api serves clients. */
   readonly public: Listener
+  /** Time before a drain in which it still serves, so that proxies find out that it is not ready. */
+  readonly drainNoticeMs: number
   readonly databaseUrl: string
   readonly databaseConnections: number
   /** The engine that decides every change of the exchange. */
@@ -306,15 +308,20 @@ export const DRAIN_WAIT_MS = 4_000
 const DRAIN_MARGIN_MS = 5_000
 
 /** A drain waits for the answers to the requests in flight. */
-function readProcess(env: Env, longestWaitMs: number): ProcessConfig {
+function readProcess(
+  env: Env,
+  longestWaitMs: number,
+): ProcessConfig & { readonly drainNoticeMs: number } {
+  const { count, process } = environment(env, PROCESS)
   const drainMs = Math.min(longestWaitMs + DRAIN_MARGIN_MS, MOST_DRAIN_MS)
-  const config = environment(env, PROCESS).process(8083, drainMs)
-  if (config.drainMs <= longestWaitMs)
+  const config = process(8083, drainMs)
+  const drainNoticeMs = count('DRAIN_NOTICE_MS', 2_000)
+  if (config.drainMs <= longestWaitMs + drainNoticeMs)
     rejectVariable(
       'DRAIN_MS',
-      `is "${config.drainMs}": expected more than ${longestWaitMs} ms, the longest wait of a request`,
+      `is "${config.drainMs}": expected more than ${longestWaitMs + drainNoticeMs} ms, the longest wait of a request and DRAIN_NOTICE_MS`,
     )
-  return config
+  return { ...config, drainNoticeMs }
 }
 
 /** Real collateral cannot be minted. */

@@ -1,4 +1,5 @@
 /** Starts the api process. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { engineConnector } from '../keeper/engine/link/connect.ts'
 import { runProcess } from '../service/process.ts'
 import { compose } from './compose.ts'
@@ -16,6 +17,8 @@ await runProcess(
       await api.app.listen({ host, port })
       return {
         async stop() {
+          api.announceStop()
+          await sleep(config.drainNoticeMs)
           await api.stop()
           await link.close()
         },

@@ -195,7 +195,8 @@ function apiVariables(input: EnvironmentInput): Record<string, string> {
     OPERATE_TARGETS: targetsOf(input),
     ...operatorPassword(),
     ...redisVariable(input),
-    ...(proxyUrl !== undefined && { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
+    // Without a proxy nothing checks its readiness.
+    ...(proxyUrl === undefined ? { DRAIN_NOTICE_MS: '0' } : { PUBLIC_URL: proxyUrl, TRUST_PROXY: '1' }),
     ...(pageDir !== null && { PAGE_DIR: pageDir, PAGE_RPC_URLS: rpcUrl }),
   }
 }

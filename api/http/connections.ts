@@ -22,6 +22,7 @@ export function createConnections(
   trusts: (address: string, hop: number) => boolean,
   nextId: () => string,
   tls: TlsSource | undefined,
+  isStopping: () => boolean,
 ) {
   const limit = createConnectionLimit({ perAddress, trusts })
   const newest: NewestRequests = new WeakMap()
@@ -61,7 +62,7 @@ export function createConnections(
           throw new ApiError('MALFORMED_REQUEST', { field: 'host', expected: 'a Host header' })
       })
       limit.guard(app as never)
-      rejectOnStop(app)
+      rejectOnStop(app, isStopping)
       rejectAfterAnswer(app)
     },
   }
@@ -132,10 +133,10 @@ function rejectAfterAnswer(app: App): void {
 }
 
 /**
- * A request that arrives during a stop is rejected. A response sent during a stop ends its connection; kept alive, the connection would
- * delay the stop until its client closes it.
+ * A request that arrives once the server closes is rejected. A response sent during a stop ends its connection: a proxy opens its next one to
+ * another api, and no idle connection delays the stop.
  */
-function rejectOnStop(app: App): void {
+function rejectOnStop(app: App, isStopping: () => boolean): void {
   let isClosing = false
   app.addHook('preClose', (done) => {
     isClosing = true
@@ -145,7 +146,7 @@ function rejectOnStop(app: App): void {
     if (isClosing) throw new ApiError('SHUTTING_DOWN', {}, '1')
   })
   app.addHook('onSend', (_request, reply, payload, done) => {
-    if (isClosing) reply.header('connection', 'close')
+    if (isStopping()) reply.header('connection', 'close')
     done(null, payload)
   })
 }

@@ -28,6 +28,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   CLOSE_BOUND: 'distance of its limits from the oracle price',
   CLOSE_DEPTH_SHARE: 'share of the quantity in the book within the bound, per order',
   CLOSE_SHARE: 'share of the position, per order',
+  DRAIN_NOTICE_MS: 'time after SIGTERM in which the api still serves and is not ready: longer than the interval of health checks',
   COMMAND_TIMEOUT_MS: "from the arrival of a command to the engine's answer",
   CONFIRMATIONS: 'blocks on a failed transaction before its batch is voided',
   CONNECTION_IDLE_MS: 'longest time without a byte while an answer is pending',
