@@ -31,6 +31,13 @@ export interface EngineLeaseTable {
   is_released: boolean
 }
 
+/** What the owner with the token has left to the next one. Written by: engine. */
+export interface EngineHandoversTable {
+  token: number
+  fences: JSONColumnType<readonly string[]>
+  refused_ms: number | null
+}
+
 /** One row: the last group that the tables of readers contain. Written by: engine, in the transaction that writes them. */
 export interface EngineTablesTable {
   written: number
@@ -86,6 +93,7 @@ export interface EngineTables {
   engine_groups: EngineGroupsTable
   engine_ownership: EngineOwnershipTable
   engine_lease: EngineLeaseTable
+  engine_handovers: EngineHandoversTable
   engine_tables: EngineTablesTable
   journal_spans: JournalSpansTable
   spanned_commands: SpannedCommandsTable

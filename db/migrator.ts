@@ -13,6 +13,7 @@ import * as accountsAndPositions from './migrations/0106-accounts-and-positions.
 import * as ordersAtTheirEnds from './migrations/0107-orders-at-their-ends.ts'
 import * as chainFillsThatMayChange from './migrations/0108-chain-fills-that-may-change.ts'
 import * as keeperReadsBoundExchange from './migrations/0109-keeper-reads-bound-exchange.ts'
+import * as engineHandovers from './migrations/0110-engine-handovers.ts'
 
 export const MIGRATIONS: Record<string, Migration> = {
   '0100-exchange': exchange,
@@ -25,6 +26,7 @@ export const MIGRATIONS: Record<string, Migration> = {
   '0107-orders-at-their-ends': ordersAtTheirEnds,
   '0108-chain-fills-that-may-change': chainFillsThatMayChange,
   '0109-keeper-reads-bound-exchange': keeperReadsBoundExchange,
+  '0110-engine-handovers': engineHandovers,
 }
 
 /** Schemas before it were never released: their databases are not carried over. */

@@ -1,4 +1,6 @@
 /** Keeps a late attempt at a command from being executed after another answer has stated that the command was not. */
+
+import type { Handover } from '../../db/engine-handovers.ts'
 import type { OrdersAnswer, OrdersCommand } from '../../domain/exchange/decide/orders/command.ts'
 import { keysOf, refusedKeys } from '../../domain/exchange/decide/orders/command-keys.ts'
 import type { ExchangeAnswer, ExchangeCommand } from './commands.ts'
@@ -17,9 +19,12 @@ const KEYLESS: Attempt = { answered: () => true, ended() {} }
 const isPlacement = ({ items }: OrdersCommand): boolean =>
   items.some(({ kind }) => kind === 'place' || kind === 'replace')
 
+/** With more fences an owner leaves none: the next owner refuses all placements that apis have received before. */
+const MOST_LEFT = 50_000
+
 /**
  * An attempt is late if its API process or the engine was frozen while another API process answered. A fence on a key
- * rejects attempts received before it; it ends with the owner.
+ * rejects attempts received before it. An owner that ends in order leaves its fences to the next one.
  */
 export class Attempts {
   readonly #monotonic: () => number
@@ -29,16 +34,38 @@ export class Attempts {
   #since: number
   /** When the attempts that are not answered were received by their apis, by key. */
   readonly #open = new Map<string, Set<{ readonly arrivedAt: number }>>()
-  #ownerSince = Number.NEGATIVE_INFINITY
+  /** Placements that apis have received before are not executed. */
+  #refusedBefore = Number.NEGATIVE_INFINITY
+  #inherited: Handover | null = null
 
   constructor(monotonic: () => number) {
     this.#monotonic = monotonic
     this.#since = monotonic()
   }
 
-  /** The member has become the owner, and does not know the fences of the owner before. */
+  /** The member becomes the owner; null: it does not know the fences of the owner before. */
+  inherit(handover: Handover | null): void {
+    this.#inherited = handover
+  }
+
+  /** The member has become the owner. */
   owns(): void {
-    this.#ownerSince = this.#monotonic()
+    const now = this.#monotonic()
+    if (this.#inherited === null) {
+      this.#refusedBefore = now
+      return
+    }
+    const { fences, refusedMs } = this.#inherited
+    if (refusedMs !== null) this.#refusedBefore = now - refusedMs
+    this.fence(fences)
+  }
+
+  /** What the next owner must know once this owner has answered all commands; null if it is too much. */
+  left(): Handover | null {
+    const fences = [...new Set([...this.#newest.keys(), ...this.#earlier.keys()])]
+    const refusedMs = this.#monotonic() - this.#refusedBefore
+    if (fences.length > MOST_LEFT) return null
+    return { fences, refusedMs: refusedMs < MAX_ATTEMPT_AGE_MS ? refusedMs : null }
   }
 
   /** From now on no attempt is executed that an api has received before. */
@@ -55,7 +82,7 @@ export class Attempts {
   /** `arrivedAt`: by this member's monotonic clock, not later than when an api received the attempt. Null if it must not be executed. */
   begin(command: ExchangeCommand, arrivedAt: number): Attempt | null {
     if (command.kind !== 'orders') return KEYLESS
-    if (arrivedAt < this.#ownerSince && isPlacement(command)) return null
+    if (arrivedAt < this.#refusedBefore && isPlacement(command)) return null
     const keys = keysOf(command)
     if (keys.some((key) => this.#isFenced(key, arrivedAt))) return null
     const own = { arrivedAt }

@@ -12,6 +12,7 @@ import { systemClock } from '../../service/clock.ts'
 import { type Check, createReadiness, serveHealth } from '../../service/health.ts'
 import type { Logger } from '../../service/logger.ts'
 import { startSpans } from '../../service/trace-settings.ts'
+import { Attempts } from './attempts.ts'
 import { recoverState } from './checkpoints.ts'
 import type { Config } from './config.ts'
 import { startCore } from './core.ts'
@@ -62,9 +63,10 @@ export async function compose(config: Config, logger: Logger): Promise<RunningEn
   // A restore happens while no process runs, so that later starts alone need to read it again.
   const restored = (await isAwaited()) ? { isAwaited, noteDone: () => noteCaughtUp(db) } : null
   const spans = await startSpans('engine', config.traces, logger)
-  const core = startCore({ config, logger, metrics, clock, pool, restored, spans }, recovered)
+  const attempts = new Attempts(clock.monotonic)
+  const core = startCore({ config, logger, metrics, clock, pool, restored, spans, attempts }, recovered)
   const { member } = core
-  const port = createEnginePort({ ...core, ...clock, submit: member.submit })
+  const port = createEnginePort({ ...core, ...clock, submit: member.submit, attempts })
   core.onOwner(() => {
     if (core.isOwner()) port.owns()
   })

@@ -10,6 +10,7 @@ import { keccak } from '../../service/crypto.ts'
 import { killAt } from '../../service/kill-point.ts'
 import type { Logger } from '../../service/logger.ts'
 import { readSpan, type Spans } from '../../service/spans.ts'
+import type { Attempts } from './attempts.ts'
 import { scheduleCheckpoints } from './checkpoint-schedule.ts'
 import type { RecoveredState } from './checkpoints.ts'
 import { accountOf, type ExchangeAnswer, type ExchangeCommand, isReadBack } from './commands.ts'
@@ -18,6 +19,7 @@ import { ConnectionDeadlines } from './connection-deadlines.ts'
 import { Exchange } from './exchange.ts'
 import { Facts } from './facts.ts'
 import { reasonOf } from './follower.ts'
+import { handedOver } from './handed-over.ts'
 import { killingJournal } from './killing-journal.ts'
 import { type Member, startMember } from './member.ts'
 import type { EngineMetrics } from './metrics.ts'
@@ -36,6 +38,8 @@ export interface CorePorts {
   readonly metrics: EngineMetrics
   readonly clock: EngineClock
   readonly pool: pg.Pool
+  /** Attempts at commands, whose fences go from owner to owner. */
+  readonly attempts: Pick<Attempts, 'inherit' | 'left'>
   /** The stored note of a restore; null if the database was not restored since the chain was last replayed. */
   readonly restored: Pick<RestorationPorts, 'isAwaited' | 'noteDone'> | null
   /** Null: no spans. */
@@ -80,7 +84,7 @@ const restorationOf = ({ markets }: ExchangeState, { facts, ...ports }: Restorat
   })
 
 export function startCore(ports: CorePorts, { applied, number }: RecoveredState): Core {
-  const { config, logger, metrics, clock, pool, restored } = ports
+  const { config, logger, metrics, clock, pool, restored, attempts } = ports
   const { state } = applied
   const facts = new Facts(config)
   const deadlines = new ConnectionDeadlines()
@@ -167,7 +171,7 @@ export function startCore(ports: CorePorts, { applied, number }: RecoveredState)
           checkpoints.reached(applied.position())
         },
       },
-      lease: createLease(pool),
+      lease: handedOver(createLease(pool), { pool, attempts, logger }),
       onOwner: own,
       onEnd(reason) {
         ownToken = null

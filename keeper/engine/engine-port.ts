@@ -26,6 +26,7 @@ export interface EnginePortParts {
   readonly deadlines: ConnectionDeadlines
   readonly now: () => Millis
   readonly monotonic: () => number
+  readonly attempts?: Attempts
   /** False for a command that is not executed at present. */
   readonly allows?: (command: ExchangeCommand) => boolean
 }
@@ -54,7 +55,7 @@ export interface EnginePort extends CommandPort<EngineMessage> {
 export function createEnginePort(parts: EnginePortParts): EnginePort {
   const { facts, deadlines, now } = parts
   const received = new ReceivedCommands()
-  const attempts = new Attempts(parts.monotonic)
+  const attempts = parts.attempts ?? new Attempts(parts.monotonic)
 
   /** Deadlines change beside the state. */
   function follow(command: ExchangeCommand): void {

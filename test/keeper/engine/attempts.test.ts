@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, it } from 'mocha'
 import { placementKey } from '../../../domain/exchange/decide/orders/command-keys.ts'
 import type { Millis } from '../../../domain/units.ts'
-import { MAX_ATTEMPT_AGE_MS } from '../../../keeper/engine/attempts.ts'
+import { Attempts, MAX_ATTEMPT_AGE_MS } from '../../../keeper/engine/attempts.ts'
 import type { ExchangeAnswer, ExchangeCommand } from '../../../keeper/engine/commands.ts'
 import { ConnectionDeadlines } from '../../../keeper/engine/connection-deadlines.ts'
 import { createEnginePort, type EnginePort } from '../../../keeper/engine/engine-port.ts'
@@ -42,7 +42,8 @@ const FENCE = placementKey(1, MAKER, 7n)
 
 /** An engine whose decisions the test makes. */
 class EngineFixture {
-  now = 1_000
+  now: number
+  readonly attempts = new Attempts(() => this.now)
   readonly decisions: ((reply: Reply<ExchangeAnswer>) => void)[] = []
   readonly port: EnginePort = createEnginePort({
     submit: () => new Promise((resolve) => this.decisions.push(resolve)),
@@ -50,7 +51,20 @@ class EngineFixture {
     deadlines: new ConnectionDeadlines(),
     now: () => 0 as Millis,
     monotonic: () => this.now,
+    attempts: this.attempts,
   })
+
+  constructor(now = 1_000) {
+    this.now = now
+  }
+
+  /** The member that becomes the owner when this one has ended in order. */
+  successor(): EngineFixture {
+    const next = new EngineFixture(this.now)
+    next.attempts.inherit(this.attempts.left())
+    next.port.owns()
+    return next
+  }
 
   send(command: ExchangeCommand, arrivedAt = this.now): Promise<Reply<unknown>> {
     const terms = { class: 'placement', account: 1, deadline: Number.POSITIVE_INFINITY } as const
@@ -130,11 +144,38 @@ describe('attempts at one command over several apis', () => {
     expect(await cancel).to.have.property('answer')
   })
 
+  it('when the owner before has left its fences, earlier placements are executed but those with a fence', async () => {
+    const before = new EngineFixture()
+    const early = before.now
+    before.now += 10
+    await before.barrier(FENCE)
+    before.now += 10
+    const engine = before.successor()
+    expect(await engine.send(placing(7n), early)).to.deep.equal({ none: 'not_executed' })
+    const other = engine.send(placing(8n), early)
+    engine.decide({ answer: PLACED })
+    expect(await other).to.have.property('answer')
+  })
+
+  it('when the owner before did not know earlier fences itself, the next owner does not execute placements from before', async () => {
+    const first = new EngineFixture()
+    const early = first.now
+    first.now += 10
+    first.port.owns()
+    first.now += 10
+    const engine = first.successor().successor()
+    expect(await engine.send(placing(7n), early)).to.deep.equal({ none: 'not_executed' })
+    const later = engine.send(placing(7n), engine.now - 5)
+    engine.decide({ answer: PLACED })
+    expect(await later).to.have.property('answer')
+  })
+
   it('when attempts arrive in any order and with any delays, none is executed after an answer that it was not', async () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ kind: fc.constant('send' as const), age: fc.nat(MAX_ATTEMPT_AGE_MS) }),
         fc.record({ kind: fc.constant('barrier' as const) }),
+        fc.record({ kind: fc.constant('handover' as const) }),
         fc.record({ kind: fc.constant('pass' as const), ms: fc.nat(MAX_ATTEMPT_AGE_MS) }),
         fc.record({ kind: fc.constant('decide' as const), isPlaced: fc.boolean() }),
       ),
@@ -142,7 +183,7 @@ describe('attempts at one command over several apis', () => {
     )
     await fc.assert(
       fc.asyncProperty(steps, async (all) => {
-        const engine = new EngineFixture()
+        let engine = new EngineFixture()
         /** Before this time no attempt may have arrived that is executed from now on. */
         let answeredAt = Number.NEGATIVE_INFINITY
         const waiting: number[] = []
@@ -157,7 +198,10 @@ describe('attempts at one command over several apis', () => {
         for (const step of all) {
           if (step.kind === 'pass') engine.now += step.ms
           else if (step.kind === 'decide') await decide(step.isPlaced)
-          else if (step.kind === 'barrier') {
+          else if (step.kind === 'handover') {
+            while (waiting.length > 0) await decide(true)
+            engine = engine.successor()
+          } else if (step.kind === 'barrier') {
             while (waiting.length > 0) await decide(true)
             await engine.barrier(FENCE)
             answeredAt = engine.now
