@@ -28,6 +28,7 @@ const MALFORMED = [
   ['bench/liquidation.ts', ['--running', '0'], '--running must be a whole number of at least 1, not 0'],
   ['test/chaos/main.ts', ['--runs', '0'], '--runs must be a whole number of at least 1, not 0'],
   ['test/chaos/main.ts', ['--exchange', 'moon'], '--exchange must be one of machine, cluster, not moon'],
+  ['test/chaos/drill.ts', ['--alert', 'Moon'], '--alert must be one of ProcessDown'],
   ['bench/feed.ts', ['--sockets', '0'], '--sockets must be a whole number of at least 1, not 0'],
   ['bench/latency.ts', ['--rate', 'fast'], '--rate must be a positive number, not fast'],
   ['test/run.ts', ['everything'], 'unknown suite everything: expected contracts, services, e2e'],
