@@ -28,7 +28,6 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   CLOSE_BOUND: 'distance of its limits from the oracle price',
   CLOSE_DEPTH_SHARE: 'share of the quantity in the book within the bound, per order',
   CLOSE_SHARE: 'share of the position, per order',
-  DRAIN_NOTICE_MS: 'time after SIGTERM in which the api still serves and is not ready: longer than the interval of health checks',
   COMMAND_TIMEOUT_MS: "from the arrival of a command to the engine's answer",
   CONFIRMATIONS: 'blocks on a failed transaction before its batch is voided',
   CONNECTION_IDLE_MS: 'longest time without a byte while an answer is pending',
@@ -40,6 +39,8 @@ export const MEANINGS: Readonly<Record<string, string>> = {
   DATABASE_PASSWORD_FILE:
     'password of the login, read for each new connection; without one in `DATABASE_URL`',
   DATABASE_URL: 'a login with the database role of this process (`db/README.md`)',
+  DRAIN_NOTICE_MS:
+    'time after SIGTERM in which the api still serves and is not ready: longer than the interval of health checks',
   ENGINE_KEYS_FILE: 'JSON of roles and their keys of 64 hexadecimal digits',
   ENGINE_LISTEN: 'where clients connect: the path of a Unix socket, or `host:port`',
   ENGINE_TLS_CA_FILE: 'TLS (`docs/operate/certificates.md`)',
