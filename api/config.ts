@@ -308,10 +308,7 @@ export const DRAIN_WAIT_MS = 4_000
 const DRAIN_MARGIN_MS = 5_000
 
 /** A drain waits for the answers to the requests in flight. */
-function readProcess(
-  env: Env,
-  longestWaitMs: number,
-): ProcessConfig & { readonly drainNoticeMs: number } {
+function readProcess(env: Env, longestWaitMs: number): ProcessConfig & { readonly drainNoticeMs: number } {
   const { count, process } = environment(env, PROCESS)
   const drainMs = Math.min(longestWaitMs + DRAIN_MARGIN_MS, MOST_DRAIN_MS)
   const config = process(8083, drainMs)
