@@ -97,8 +97,8 @@ export class SchemaVersionError extends Error {
 }
 
 /**
- * Throws SchemaVersionError unless the database has the schema that this version needs, and no contract step that excludes it. Migrations of a
- * later version that only expand are accepted: both versions run during an upgrade. Every process calls it before it serves.
+ * Throws SchemaVersionError if the needed schema is missing or a contract step excludes this version. Every process calls it
+ * before it serves, also beside a later version.
  */
 export async function checkSchema(db: Db): Promise<void> {
   const applied = await appliedMigrations(db)

@@ -51,8 +51,8 @@ const BEGINS = /^(begin|start transaction)\b/i
 const ENDS = /^(commit|rollback)$/i
 
 /**
- * A client that prepares frequent statements. After a change of the schema it prepares all of them again, and repeats the refused statement
- * unless a transaction has failed with it: the server has not executed it.
+ * A client that prepares frequent statements. After a change of the schema it prepares all of them again, and repeats the
+ * refused statement unless it was part of a transaction.
  */
 export class PreparingClient extends pg.Client {
   #generation = 0

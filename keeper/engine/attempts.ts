@@ -23,8 +23,8 @@ const isPlacement = ({ items }: OrdersCommand): boolean =>
 const MOST_LEFT = 50_000
 
 /**
- * An attempt is late if its API process or the engine was frozen while another API process answered. A fence on a key
- * rejects attempts received before it. An owner that ends in order leaves its fences to the next one.
+ * An attempt is late if its api or the engine was frozen while another api answered. A fence on a key rejects attempts
+ * received before it. An owner that ends in order leaves its fences.
  */
 export class Attempts {
   readonly #monotonic: () => number

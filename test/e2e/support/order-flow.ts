@@ -58,7 +58,7 @@ export class OrderFlow {
     for (const client of this.#clients) client.close()
   }
 
-  /** One line for each acknowledged command that the exchange does not have, and each order that it has twice or was never told of. */
+  /** One line for each acknowledged command that is missing, and each order that is stored twice or was not acknowledged. */
   async differences(): Promise<readonly string[]> {
     const { rows } = await sql<{ hash: string; status: string; count: number }>`
       select hash, min(status) as status, count(*)::int as count from orders group by hash
