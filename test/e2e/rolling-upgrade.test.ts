@@ -5,7 +5,6 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { after, before, describe, it } from 'mocha'
 import { newestMigration } from '../../db/migrator.ts'
-import { ShadowRun } from '../../stack/shadow/shadow-run.ts'
 import { PATIENCE, waitFor } from '../support/patience.ts'
 import { BalancedApis } from './support/balanced-apis.ts'
 import { CONTRACTION, createNextVersion, EXPANSION, type NextVersion } from './support/next-version.ts'
@@ -143,7 +142,6 @@ describe('an exchange whose processes are replaced while orders flow', function 
     await flow.stop()
     expect(await flow.differences()).to.deep.equal([])
     expect(await differencesOf(rolling.stack)).to.deep.equal([])
-    expect(await new ShadowRun(rolling.stack.db).compare()).to.deep.equal([])
     // A process that exceeds its bound, ten seconds, ends with 1.
     expect(rolling.replaced.filter(({ end }) => end !== 0)).to.deep.equal([])
   })
