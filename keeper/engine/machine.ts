@@ -31,7 +31,7 @@ export interface Machine<Command, Row, Answer> {
   undoTo(position: number): void
   /** Rows up to the position are committed and are never undone. */
   forget(position: number): void
-  /** 16 bytes in hexadecimal digits: equal states have equal digests, on every machine. A row that is applied twice changes it. */
+  /** 16 bytes in hexadecimal digits, behind the state version: equal states have equal digests, on every machine. A row that is applied twice changes it. */
   digest(): string
   /** The latest time that a row states. */
   time(): Millis

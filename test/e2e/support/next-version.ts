@@ -5,6 +5,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { STATE_VERSION } from '../../../domain/exchange/state-version.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url))
 /** They hold no module that a process or the command imports. */
@@ -46,7 +47,9 @@ const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'domain/journal/row-versions.ts': [['order_placed: 4', 'order_placed: 5']],
   // Orders with a builder are what only the later version writes.
   'domain/exchange/decide/orders/place.ts': [['? withoutBuilder : 4', '? withoutBuilder : 5']],
-  'domain/exchange/state-version.ts': [['STATE_VERSION = 6', 'STATE_VERSION = 7']],
+  'domain/exchange/state-version.ts': [
+    [`STATE_VERSION = ${STATE_VERSION}`, `STATE_VERSION = ${STATE_VERSION + 1}`],
+  ],
 }
 
 export interface NextVersion {
