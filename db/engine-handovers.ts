@@ -1,4 +1,4 @@
-/** What an owner of the journal leaves to the next one before it releases its lease. */
+/** Stores the fences that an owner of the journal leaves to its successor before it releases its lease. */
 import type pg from 'pg'
 
 export interface Handover {

@@ -31,7 +31,7 @@ export interface EngineLeaseTable {
   is_released: boolean
 }
 
-/** What the owner with the token has left to the next one. Written by: engine. */
+/** Fences that the owner with the token has left to its successor. Written by: engine. */
 export interface EngineHandoversTable {
   token: number
   fences: JSONColumnType<readonly string[]>

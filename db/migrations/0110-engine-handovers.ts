@@ -1,4 +1,4 @@
-/** What an owner of the journal leaves to the next one, so that a planned handover refuses no command. */
+/** Creates the table of fences that an owner of the journal leaves to its successor, so that a planned handover refuses no command. */
 import { type Kysely, sql } from 'kysely'
 
 export async function up(db: Kysely<unknown>): Promise<void> {

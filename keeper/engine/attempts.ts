@@ -60,7 +60,7 @@ export class Attempts {
     this.fence(fences)
   }
 
-  /** What the next owner must know once this owner has answered all commands; null if it is too much. */
+  /** Handover to the next owner, once this owner has answered all commands; null if there are too many fences. */
   left(): Handover | null {
     const fences = [...new Set([...this.#newest.keys(), ...this.#earlier.keys()])]
     const refusedMs = this.#monotonic() - this.#refusedBefore
