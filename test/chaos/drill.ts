@@ -76,7 +76,7 @@ async function play(alert: string, drill: Drill): Promise<object> {
       fault: drill.fault,
       fired_after_seconds: fired.seconds,
       fired_with_value: fired.value,
-      runbook_steps: drill.steps,
+      runbook_steps: drill.steps.join('; '),
       cleared_after_seconds: cleared.seconds,
       date: new Date().toISOString().slice(0, 10),
     }
