@@ -34,7 +34,7 @@ const FIRST = Object.keys(MIGRATIONS)[0] as string
 /** The newest schema of this version. */
 export const NEWEST = Object.keys(MIGRATIONS).at(-1) as string
 
-/** Name of a contract step, for example `0110-contract-0109-drop-labels`: processes with a schema before 0109 cannot use the database after it. */
+/** Name of a contract step, for example `0112-contract-0111-drop-labels`: processes with a schema before 0111 cannot use the database after it. */
 const CONTRACT = /^(\d{4})-contract-(\d{4})-/
 
 /** Number of the oldest schema whose processes can use a database with this migration; 0 for a migration that only expands. */
