@@ -159,8 +159,7 @@ function asDecided(stored: StoredOrder, { reserved, held, ...then }: StoredOrder
   return {
     ...stored,
     ...then,
-    // The read model's `reserved` includes the held amount, the engine's does not.
-    reserved: BigInt(reserved) + BigInt(held),
+    reserved: BigInt(reserved),
     held: BigInt(held),
     filled_value: average,
   }

@@ -18,11 +18,14 @@ export type StoredOrder = Selectable<OrdersTable> & {
 /** The orders by their hashes or ids, which are the keys of the result; keys without an order are omitted. Throws OUTCOME_UNKNOWN if the tables do not catch up. */
 export type FindOrders = (keys: readonly string[]) => Promise<ReadonlyMap<string, StoredOrder>>
 
+/** The read model's `reserved` includes the held amount, the engine's does not. */
+const inReadModel = (name: string): string => (name === 'reserved' ? 'r.reserved - r.held' : `r.${name}`)
+
 /** Columns that the engine's table has from the order's end on, and the read model always. */
 const LIVE_COLUMNS = ['status', 'status_reason', 'filled', 'settling', 'openable', 'reserved', 'held']
   .map(
     (name) =>
-      `case when o.ended_at is null and r.order_id is not null then r.${name} else o.${name} end as ${name}`,
+      `case when o.ended_at is null and r.order_id is not null then ${inReadModel(name)} else o.${name} end as ${name}`,
   )
   .join(', ')
 

@@ -66,6 +66,12 @@ describe('stored orders', () => {
     expect(await found()).to.deep.equal(present)
   })
 
+  it('when a part of a live order settles, its reservation is without the held amount, as the engine states it', async () => {
+    const row = { reserved: 7n, held: 3n }
+    await exchange.db.updateTable('read.orders').set(row).where('order_id', '=', orderId).execute()
+    expect(await found()).to.deep.include({ reserved: 4n })
+  })
+
   it('when the order has ended, its state is that of its end, whatever the read model has', async () => {
     const end = {
       status: 'CANCELLED',
