@@ -230,14 +230,14 @@ function settleOrderFill(
   const order = findOrder(state, place, order_id)
   if (order === undefined) return
   const sign = rollback ? -1 : 1
-  const wide = BigInt(sign)
+  const filled = sign * steps
   state.orders.put({
     ...order,
-    filled: (order.filled + sign * steps) as Steps,
-    filledValue: order.filledValue + wide * BigInt(price) * BigInt(steps),
-    fee: (order.fee + wide * BigInt(fee)) as Quote,
-    settling: (matched ? order.settling - sign * steps : order.settling) as Steps,
-    held: (order.held - wide * BigInt(held)) as Quote,
+    filled: (order.filled + filled) as Steps,
+    filledValue: order.filledValue + BigInt(price) * BigInt(filled),
+    fee: (order.fee + BigInt(sign) * BigInt(fee)) as Quote,
+    settling: (matched ? order.settling - filled : order.settling) as Steps,
+    held: (order.held - BigInt(sign) * BigInt(held)) as Quote,
   })
 }
 
