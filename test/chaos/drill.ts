@@ -53,7 +53,7 @@ async function play(alert: string, drill: Drill): Promise<object> {
       await drill.end?.()
       throw error
     })
-    // What the drill has started uses the exchange.
+    // Clients that the drill has started use the exchange, so they end first.
     steps.push(
       () => exchange.stop(),
       () => drill.end?.(),

@@ -17,7 +17,7 @@ const TURN_PAIRS = 8
 /** Ticks below the oracle price: such an order rests. */
 const RESTING_TICKS = -200
 const LIFE_S = 600
-/** Beyond the longest pause of a handover and its retries. */
+/** Longer than any pause of a handover with its retries. */
 const BUDGET_MS = 60_000
 
 type State = 'acknowledged' | 'cancelled'

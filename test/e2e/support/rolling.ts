@@ -134,7 +134,7 @@ export class RollingStack {
     return this.#running.get(name)?.url ?? ''
   }
 
-  /** What the replacements of the process have logged. */
+  /** The log of all replacements of the process. */
   logOf(name: string): string {
     return readFileSync(join(this.#logDir, `${name}.log`), 'utf8')
   }
