@@ -27,7 +27,7 @@ export interface Drill {
 const ENGINES = ['engine', 'engine standby']
 const INDEXERS = ['indexer', 'indexer 2']
 /** Nothing listens there. */
-const NO_NODE = 'http://127.0.0.1:9'
+const NO_HOST = 'http://127.0.0.1:9'
 const GAS = parseEther('10')
 const MARKET = 1
 
@@ -111,12 +111,12 @@ function certificateExpiresSoon(): Drill {
 function priceFeedsAbsent(): Drill {
   let right = ''
   return {
-    fault: 'the price file names a source that does not exist',
+    fault: 'the price file names a source that does not answer',
     steps: ['Correct the source in PRICES_FILE, which is read again within a second'],
     async inject({ stack: { pricesFile } }) {
       right = readFileSync(pricesFile, 'utf8')
       const file = JSON.parse(right) as { feeds: { market_id: number; sources?: unknown }[] }
-      const wrong = { name: 'gone', kind: 'recorded', path: '/nowhere' }
+      const wrong = { name: 'gone', kind: 'http', url: NO_HOST, price: 'last' }
       for (const feed of file.feeds) if (feed.market_id === MARKET && feed.sources) feed.sources = [wrong]
       writeFileSync(pricesFile, JSON.stringify(file))
     },
@@ -152,7 +152,7 @@ export const DRILLS: Readonly<Record<string, () => Drill>> = {
     async inject(exchange) {
       for (const name of INDEXERS) {
         await exchange.end(name)
-        exchange.begin(name, undefined, { RPC_URL: NO_NODE, RPC_WS_URL: '' })
+        exchange.begin(name, undefined, { RPC_URL: NO_HOST, RPC_WS_URL: '' })
       }
     },
     async follow(exchange) {
